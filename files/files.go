@@ -1,0 +1,2 @@
+// Package files shares one file or folder at a time over HTTP.
+package files
