@@ -6,10 +6,11 @@ import (
 	"sync"
 )
 
-var (
-	errQueueFull = errors.New("the host does not read: the queue of messages to it is full")
-	errTooLong   = errors.New("the message is longer than a line to the host may be")
-)
+// ErrQueueFull is what a call ends with that found the queue full: the other end
+// has stopped reading. Nothing of the call has left.
+var ErrQueueFull = errors.New("the host does not read: the queue of messages to it is full")
+
+var errTooLong = errors.New("the message is longer than a line to the host may be")
 
 // batchBytes is how much the writer gathers into one write. A piece of at least
 // that size is written by itself, from where it lies.
@@ -63,7 +64,7 @@ func (b *outbox) put(m *message) error {
 	case b.closed:
 		return ErrClosed
 	case b.bytes > 0 && b.bytes+m.size > b.limit:
-		return errQueueFull
+		return ErrQueueFull
 	}
 	b.queue = append(b.queue, m)
 	b.bytes += m.size

@@ -1,0 +1,51 @@
+// Command a2mcp is the bridge between MCP clients and a running agent host.
+//
+// Started by a host as `a2mcp sidecar` it speaks the stdio protocol of
+// proto/HOST.md; `a2mcp demo` brings a small host of its own. Only this package
+// touches standard input and output: every other byte the program prints goes
+// to standard error.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the command line.
+type cli struct {
+	Sidecar sidecarCmd `cmd:"" help:"Serve a host over standard input and output. Hosts start this; people start demo."`
+	Demo    demoCmd    `cmd:"" help:"Run a small host with its bridge and show every call."`
+	Version versionCmd `cmd:"" help:"Print the version of this binary and of what it is built from."`
+}
+
+// exitCode is an error that says how the process ends; its text has been printed.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit %d", int(c)) }
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	var flags cli
+	parser, err := kong.New(&flags, kong.Name("a2mcp"),
+		kong.Description("a2mcp lets any MCP client call the tools of a running agent host."),
+		kong.UsageOnError())
+	if err != nil {
+		panic(err) // the struct above is wrong
+	}
+	ctx, err := parser.Parse(os.Args[1:])
+	parser.FatalIfErrorf(err)
+	var code exitCode
+	switch err := ctx.Run(); {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	default:
+		fmt.Fprintln(os.Stderr, "a2mcp:", err)
+		return 1
+	}
+}

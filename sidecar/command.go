@@ -1,0 +1,85 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/a2mcp/a2mcp/proto"
+)
+
+// word is one thing the operator can ask for with /a2mcp (F3). What it answers is
+// one message.
+type word struct {
+	name string
+	run  func(*sidecar, context.Context) proto.Message
+}
+
+// words are in the order in which completion offers them.
+func words() []word {
+	return []word{
+		{"status", (*sidecar).status},
+		{"token", (*sidecar).showToken},
+		{"rotate", (*sidecar).rotate},
+	}
+}
+
+// commands is what the host registers with its command line.
+func commands() []proto.Command {
+	var names []string
+	for _, w := range words() {
+		names = append(names, w.name)
+	}
+	return []proto.Command{{
+		Name: "a2mcp", Description: "the bridge that lets MCP clients call this host's tools", Words: names,
+	}}
+}
+
+// command carries out a line the operator typed. Without a word it is the
+// status.
+func (s *sidecar) command(ctx context.Context, p proto.OperatorCommand) proto.Message {
+	asked := strings.Join(strings.Fields(p.Args), " ")
+	if asked == "" {
+		asked = "status"
+	}
+	var valid []string
+	for _, w := range words() {
+		if w.name == asked {
+			return w.run(s, ctx)
+		}
+		valid = append(valid, "`/a2mcp "+w.name+"`")
+	}
+	return proto.Message{Level: proto.LevelError, Text: fmt.Sprintf("a2mcp does not know %q; there is %s", escape(asked), strings.Join(valid, ", "))}
+}
+
+// showToken is the one place that shows the token (A5).
+func (s *sidecar) showToken(context.Context) proto.Message {
+	token := string(s.config().Token)
+	if token == "" {
+		return proto.Message{Level: proto.LevelError, Text: "a2mcp has no token: the configuration could not be read; `/a2mcp` says why"}
+	}
+	return proto.Message{Level: proto.LevelInfo, Text: token}
+}
+
+// rotate makes a new token: first in the file, then in memory, so that a restart
+// never brings the old one back. It ends all sessions; the old token dies at
+// once (F3).
+func (s *sidecar) rotate(ctx context.Context) proto.Message {
+	s.mu.Lock()
+	broken := s.configErr
+	s.mu.Unlock()
+	if broken != nil {
+		return proto.Message{Level: proto.LevelError, Text: "the token was not changed: " + escape(broken.Error())}
+	}
+	token := newToken()
+	if err := writeToken(s.paths.config, token); err != nil {
+		s.log.Error("rotation failed", "err", err)
+		return proto.Message{Level: proto.LevelError, Text: "the token was not changed, the old one still works: " + escape(err.Error())}
+	}
+	cfg := *s.config()
+	cfg.Token = token
+	s.adopt(cfg)
+	s.front.EndSessions(ctx)
+	s.log.Info("token rotated")
+	return proto.Message{Level: proto.LevelInfo, Text: "a2mcp has a new token and ended all sessions; `/a2mcp token` shows it"}
+}

@@ -1,0 +1,159 @@
+package sidecar
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/a2mcp/a2mcp/proto"
+)
+
+// debounce is how long the file has to rest before it is read: editors write in
+// several steps. settle is how often it is looked at whatever the watch says,
+// for the changes that no watch of the folder sees, such as those behind a
+// symbolic link. Both keep an edit within 3 s (F2).
+const (
+	debounce = 200 * time.Millisecond
+	settle   = 2 * time.Second
+)
+
+// watchConfig reads the configuration again when its file changes.
+func (s *sidecar) watchConfig(ctx context.Context) error {
+	if !s.greeted(ctx) {
+		return ctx.Err()
+	}
+	return s.opt.Watch(ctx, s.paths.config, func() {
+		s.lane.put(s.reload) // between the session events, never during one
+	})
+}
+
+// reload puts an edited file into force: the token at the next request, the port
+// by binding the new one before the old one is given up. A file that is wrong or
+// gone keeps the running settings (F2).
+func (s *sidecar) reload(ctx context.Context) {
+	cfg, warnings, err := readConfig(s.paths.config)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.log.Warn("configuration gone", "file", s.paths.config, "hint", "the running settings stay; restart the host to have a new file made")
+		return
+	case err != nil:
+		s.log.Error("configuration not taken over", "err", err)
+		_ = s.host.Notify(proto.LevelError, "a2mcp keeps its running settings: "+escape(err.Error()))
+		return
+	}
+	s.mu.Lock()
+	old, bound, broken := *s.config(), s.server, s.configErr
+	s.mu.Unlock()
+	if cfg.Token == "" {
+		cfg.Token = old.Token // an edit that removes it does not open the door; a restart writes a new one
+	}
+	if broken != nil {
+		s.sessionsWait(ctx)
+		return
+	}
+	if reflect.DeepEqual(cfg, old) {
+		return
+	}
+	for _, w := range warnings {
+		s.log.Warn("configuration", "file", s.paths.config, "detail", w)
+	}
+	cfg.HostLLM = old.HostLLM // counts at the next start
+	s.adopt(cfg)
+	s.log.Info("configuration taken over", "file", s.paths.config)
+	if bound != nil && (cfg.Port != bound.wanted.Port || cfg.Host != bound.wanted.Host) {
+		s.rebind(cfg, bound)
+	}
+}
+
+// sessionsWait binds the port that a wrong configuration had kept closed, if the
+// host has a main session waiting for it.
+func (s *sidecar) sessionsWait(ctx context.Context) {
+	if s.mains(ctx, startStateTimeout, 0) > 0 {
+		_, _ = s.up(ctx, 1) // what is still wrong has been told
+	}
+}
+
+// rebind moves to another port; sessions and calls in progress go on.
+func (s *sidecar) rebind(cfg Config, old *server) {
+	s.mu.Lock()
+	s.lastPort = 0 // the predecessor's port is not wanted any more
+	s.mu.Unlock()
+	sv, err := s.bind(cfg)
+	if err != nil {
+		s.mu.Lock()
+		s.lastPort = old.port
+		s.mu.Unlock()
+		s.log.Error("rebinding", "err", err, "still at", old.url)
+		_ = s.host.Notify(proto.LevelError, fmt.Sprintf("a2mcp stays at %s: %s", old.url, escape(err.Error())))
+		return
+	}
+	s.mu.Lock()
+	s.server, s.lastPort = sv, sv.port
+	s.mu.Unlock()
+	s.writeRunFile(sv)
+	s.remember(context.Background())
+	s.serve(sv)
+	s.release(old, drainTimeout)
+	s.announce(sv)
+}
+
+// watchFile calls changed once for each burst of changes to the file, until ctx
+// ends. It watches the folder: an editor that saves by renaming leaves a watch
+// on the file itself behind. Where no watch is to be had, looking has to do.
+func watchFile(ctx context.Context, path string, changed func()) error {
+	var events chan fsnotify.Event
+	var faults chan error
+	if watcher, err := fsnotify.NewWatcher(); err == nil {
+		defer watcher.Close()
+		if watcher.Add(filepath.Dir(path)) == nil {
+			events, faults = watcher.Events, watcher.Errors
+		}
+	}
+	rest := time.NewTimer(debounce)
+	defer rest.Stop()
+	look := time.NewTicker(settle)
+	defer look.Stop()
+	last := stampOf(path)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case event := <-events:
+			if filepath.Base(event.Name) == filepath.Base(path) {
+				rest.Reset(debounce)
+			}
+			continue
+		case <-faults: // an overflow: something may have been missed
+			rest.Reset(debounce)
+			continue
+		case <-rest.C:
+		case <-look.C:
+		}
+		if now := stampOf(path); now != last {
+			last = now
+			changed()
+		}
+	}
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	size int64 // -1: it cannot be read
+	sum  [sha256.Size]byte
+}
+
+func stampOf(path string) stamp {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return stamp{size: -1}
+	}
+	return stamp{size: int64(len(data)), sum: sha256.Sum256(data)}
+}

@@ -1,0 +1,116 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// How a port is given up (P5).
+const (
+	drainTimeout      = 10 * time.Second // for calls in progress
+	readHeaderTimeout = 30 * time.Second
+	idleTimeout       = 5 * time.Minute
+)
+
+// server is a bound port.
+type server struct {
+	listener net.Listener
+	http     *http.Server
+	port     int
+	url      string
+	wanted   Config // the configuration it was bound for
+}
+
+// bind listens where the configuration says. A port that is taken is replaced by
+// another; one that may not be bound is an error (P7).
+func (s *sidecar) bind(cfg Config) (*server, error) {
+	s.mu.Lock()
+	last := s.lastPort
+	s.mu.Unlock()
+	var taken error
+	for _, port := range []int{last, cfg.Port, 0} {
+		if port == 0 && cfg.Port != 0 && taken == nil {
+			continue // no predecessor; the configured port comes first
+		}
+		listener, err := s.opt.Listen("tcp", net.JoinHostPort(cfg.Host, strconv.Itoa(port)))
+		switch {
+		case err == nil:
+			return s.newServer(listener, cfg), nil
+		case !addressInUse(err):
+			return nil, bindError(cfg, port, err)
+		}
+		taken = err
+	}
+	return nil, bindError(cfg, cfg.Port, taken)
+}
+
+func bindError(cfg Config, port int, err error) error {
+	hint := "set `host` in a2mcp.json to an address of this machine"
+	if errors.Is(err, fs.ErrPermission) {
+		hint = "set `port` in a2mcp.json to 0 or to a number above 1023"
+	}
+	return fmt.Errorf("listening on %s: %w; %s", net.JoinHostPort(cfg.Host, strconv.Itoa(port)), err, hint)
+}
+
+func (s *sidecar) newServer(listener net.Listener, cfg Config) *server {
+	_, number, _ := net.SplitHostPort(listener.Addr().String())
+	port, _ := strconv.Atoi(number)
+	return &server{
+		listener: listener, port: port, wanted: cfg,
+		url: "http://" + net.JoinHostPort(reachable(cfg.Host), number) + "/",
+		http: &http.Server{
+			Handler:                      s.front,
+			ReadHeaderTimeout:            readHeaderTimeout,
+			IdleTimeout:                  idleTimeout,
+			DisableGeneralOptionsHandler: true, // OPTIONS * is 405 like everything else (H4)
+			ErrorLog:                     log.New(debugWriter{s.log}, "", 0),
+		},
+	}
+}
+
+// reachable is the address to give to callers on this machine.
+func reachable(host string) string {
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		if ip.To4() == nil {
+			return "::1"
+		}
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// serve starts answering. The goroutine ends with the listener.
+func (s *sidecar) serve(sv *server) {
+	s.draining.Go(func() {
+		if err := sv.http.Serve(sv.listener); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			s.log.Error("listener broke", "err", err, "hint", "the next session_start binds again")
+		}
+	})
+}
+
+// release gives up a port: new connections are refused when it returns; calls in
+// progress have until the limit, then they are answered with an error (P5).
+func (s *sidecar) release(sv *server, limit time.Duration) {
+	_ = sv.listener.Close()
+	before := time.Now()
+	s.draining.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		if sv.http.Shutdown(ctx) == nil {
+			return
+		}
+		s.front.EndCalls(before, textEnding)
+		last, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if sv.http.Shutdown(last) != nil {
+			_ = sv.http.Close()
+		}
+	})
+}

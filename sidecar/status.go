@@ -1,0 +1,61 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/a2mcp/a2mcp/proto"
+)
+
+// status is the running state in one message (F3).
+func (s *sidecar) status(context.Context) proto.Message {
+	s.mu.Lock()
+	bound, broken := s.server, s.configErr
+	s.mu.Unlock()
+
+	var lines []string
+	level := proto.LevelInfo
+	switch {
+	case bound != nil:
+		lines = append(lines, "a2mcp serves at "+bound.url)
+	case broken != nil:
+		level = proto.LevelError
+		lines = append(lines, "a2mcp is not serving: "+escape(broken.Error()))
+	default:
+		lines = append(lines, "a2mcp is not serving: no session has started")
+	}
+	n := s.front.Stats()
+	lines = append(lines,
+		fmt.Sprintf("sessions=%d calls=%d waiting_for_approval=%d queued=%d unauthorized=%d",
+			n.Sessions, n.Running, n.Waiting, n.Queued, n.Unauthorized),
+		fmt.Sprintf("host_llm=%s audit=%s audit_failures=%d", s.config().HostLLM, s.paths.audit, s.audit.Failures()),
+		"host="+s.hostLine())
+	if s.host.frozen.Load() {
+		level = proto.LevelWarning
+	}
+	return proto.Message{Level: level, Text: strings.Join(lines, "\n")}
+}
+
+// hostLine tells the host, whether it answers, and what it lacks.
+func (s *sidecar) hostLine() string {
+	hello := s.hello.Load()
+	line := escape(fmt.Sprintf("%s %s (%s)", hello.Host.Name, hello.Host.Version, hello.Host.Mode))
+	if s.host.frozen.Load() {
+		line += " does not answer"
+	}
+	var missing []string
+	for _, feature := range []string{
+		proto.FeatureCancel, proto.FeatureToolState, proto.FeatureProgress, proto.FeatureExclusive,
+		proto.FeatureCards, proto.FeatureLLM, proto.FeatureToolsChanged, proto.FeatureRemember,
+	} {
+		if !slices.Contains(hello.Features, feature) {
+			missing = append(missing, feature)
+		}
+	}
+	if len(missing) > 0 {
+		line += "; it lacks " + strings.Join(missing, ", ")
+	}
+	return line
+}
