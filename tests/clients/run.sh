@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Real clients and the conformance suites against `a2mcp demo`. Installs the
+# pinned npm packages once, outside the checkout, and runs the Go tests of this
+# module. Needs Go, npm and the npm registry.
+set -euo pipefail
+cd "$(dirname "$0")"
+root=$(cd ../.. && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/a2mcp/clients-$(sha256sum npm/package-lock.json | cut -c1-16)
+if [ ! -e "$cache/done" ]; then
+  rm -rf "$cache"
+  mkdir -p "$cache"
+  cp npm/package.json npm/package-lock.json "$cache"
+  (cd "$cache" && npm ci --no-audit --no-fund --loglevel=error >install.log 2>&1) || { cat "$cache/install.log"; exit 1; }
+  touch "$cache/done"
+fi
+make -C "$root" --no-print-directory build
+go vet ./...
+A2MCP="$root/bin/a2mcp" A2MCP_NPM="$cache/node_modules" go test -count=1 ./...
