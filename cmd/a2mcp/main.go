@@ -18,6 +18,8 @@ import (
 type cli struct {
 	Sidecar sidecarCmd `cmd:"" help:"Serve a host over standard input and output. Hosts start this; people start demo."`
 	Demo    demoCmd    `cmd:"" help:"Run a small host with its bridge and show every call."`
+	Call    callCmd    `cmd:"" help:"Call a tool of a running host."`
+	Tools   toolsCmd   `cmd:"" help:"List the tools of a running host."`
 	Version versionCmd `cmd:"" help:"Print the version of this binary and of what it is built from."`
 }
 
@@ -32,12 +34,15 @@ func run() int {
 	var flags cli
 	parser, err := kong.New(&flags, kong.Name("a2mcp"),
 		kong.Description("a2mcp lets any MCP client call the tools of a running agent host."),
-		kong.UsageOnError())
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		panic(err) // the struct above is wrong
 	}
 	ctx, err := parser.Parse(os.Args[1:])
-	parser.FatalIfErrorf(err)
+	if err != nil {
+		parser.Errorf("%s (a2mcp --help shows what there is)", err)
+		return exitUsage
+	}
 	var code exitCode
 	switch err := ctx.Run(); {
 	case err == nil:

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/a2mcp/a2mcp/proto"
+)
+
+// Exit codes of call and tools, the same as the Python client's (C1).
+const (
+	exitToolError = 1 // the tool ran and said isError
+	exitUsage     = 2 // the command line is wrong, or no bridge could be found
+	exitToken     = 3 // the token was refused
+	exitTimeout   = 4 // no answer in time; the call may still be running
+	exitDead      = 5 // nothing answers at that address
+	exitProtocol  = 6 // something answers, but not as a bridge does
+)
+
+// failure is an error of the client with its exit code.
+type failure struct {
+	code int
+	text string
+}
+
+func (f *failure) Error() string { return f.text }
+
+func failed(code int, format string, args ...any) error {
+	return &failure{code: code, text: fmt.Sprintf(format, args...)}
+}
+
+// client speaks MCP with one bridge. It shakes hands by itself, and once more
+// when the bridge has forgotten the session.
+type client struct {
+	url     string
+	token   string
+	session string
+	http    http.Client
+}
+
+// request sends one request and returns its raw result.
+func (c *client) request(ctx context.Context, id int, method string, params []byte) ([]byte, error) {
+	for again := true; ; again = false {
+		if c.session == "" {
+			if err := c.initialize(ctx); err != nil {
+				return nil, err
+			}
+		}
+		status, _, body, err := c.post(ctx, message(id, method, params))
+		switch {
+		case err != nil:
+			return nil, err
+		case status == http.StatusNotFound && again:
+			c.session = "" // ended, evicted or expired: shake hands again
+			continue
+		}
+		return result(status, body)
+	}
+}
+
+func (c *client) initialize(ctx context.Context) error {
+	params := []byte(`{"protocolVersion":"` + proto.ProtocolVersion + `","capabilities":{},"clientInfo":{"name":"a2mcp-call","version":"1"}}`)
+	status, header, body, err := c.post(ctx, message(0, proto.MethodInitialize, params))
+	if err != nil {
+		return err
+	}
+	if _, err := result(status, body); err != nil {
+		return err
+	}
+	if c.session = header.Get(proto.SessionHeader); c.session == "" {
+		return failed(exitProtocol, "%s gave no session: is it an a2mcp bridge?", c.url)
+	}
+	return nil
+}
+
+// cancel asks the bridge to abort a request that nobody waits for any more (M11).
+func (c *client) cancel(id int) {
+	ctx, done := context.WithTimeout(context.Background(), 2*time.Second)
+	defer done()
+	note := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"%s","params":{"requestId":%d}}`, proto.MethodCancelled, id)
+	_, _, _, _ = c.post(ctx, note) // best effort: the exit code says that the call may be running
+}
+
+// end gives the session back.
+func (c *client) end() {
+	if c.session == "" {
+		return
+	}
+	ctx, done := context.WithTimeout(context.Background(), 2*time.Second)
+	defer done()
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, c.url, http.NoBody)
+	if err != nil {
+		return
+	}
+	c.headers(req)
+	if resp, err := c.http.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}
+
+func message(id int, method string, params []byte) []byte {
+	body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"%s"`, id, method)
+	if params != nil {
+		body = append(append(body, `,"params":`...), params...)
+	}
+	return append(body, '}')
+}
+
+func (c *client) headers(req *http.Request) {
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.session != "" {
+		req.Header.Set(proto.SessionHeader, c.session)
+	}
+}
+
+func (c *client) post(ctx context.Context, body []byte) (status int, header http.Header, answer []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, nil, failed(exitUsage, "%s is no address: %v", c.url, err)
+	}
+	c.headers(req)
+	resp, err := c.http.Do(req)
+	if err == nil {
+		defer resp.Body.Close()
+		answer, err = io.ReadAll(resp.Body)
+	}
+	if err != nil {
+		return 0, nil, nil, c.unreachable(ctx, err)
+	}
+	return resp.StatusCode, resp.Header, answer, nil
+}
+
+// unreachable tells a bridge that is slow from one that is not there.
+func (c *client) unreachable(ctx context.Context, err error) error {
+	var timeout net.Error
+	if ctx.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
+		return failed(exitTimeout, "no answer in time; the call may still be running (the audit log tells)")
+	}
+	return failed(exitDead, "nothing answers at %s: is the host running? (%v)", c.url, errors.Unwrap(err))
+}
+
+// result takes a response apart.
+func result(status int, body []byte) ([]byte, error) {
+	if status == http.StatusUnauthorized {
+		return nil, failed(exitToken, "the bridge refused the token; `/a2mcp token` in the host shows the right one")
+	}
+	var reply struct {
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	switch err := json.Unmarshal(body, &reply); {
+	case err != nil:
+		return nil, failed(exitProtocol, "HTTP %d without JSON: is it an a2mcp bridge?", status)
+	case reply.Error != nil:
+		return nil, failed(exitProtocol, "HTTP %d: %s (%d)", status, reply.Error.Message, reply.Error.Code)
+	}
+	return reply.Result, nil
+}
