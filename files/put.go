@@ -1,0 +1,60 @@
+package files
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"sync"
+)
+
+// put takes a new file: 201, or 403 where something with content is. It stands in its place whole or
+// not at all (X5, X7).
+func (x *exchange) put() error {
+	if x.r.Header.Get("Content-Range") != "" {
+		return &fault{status: http.StatusBadRequest, text: "PUT takes whole files; send pieces with PATCH and X-Update-Range: append"}
+	}
+	sp, err := x.spot(x.rel)
+	if err != nil {
+		return err
+	}
+	defer sp.close()
+	if err := sp.free(); err != nil {
+		return err
+	}
+	if err := sp.fill(x.upload); err != nil {
+		return err
+	}
+	x.w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// upload writes the request's body to f.
+func (x *exchange) upload(f *os.File) error {
+	_, err := x.receive(f)
+	return err
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
+
+// receive copies the request's body to w in large steps and says what broke, the body or the disk.
+func (x *exchange) receive(w io.Writer) (int64, error) {
+	b := buffers.Get().(*[]byte)
+	defer buffers.Put(b)
+	var n int64
+	for {
+		got, err := x.Read(*b)
+		if got > 0 {
+			wrote, werr := w.Write((*b)[:got])
+			n += int64(wrote)
+			if werr != nil {
+				return n, werr
+			}
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, x.brokenBody(err)
+		}
+	}
+}

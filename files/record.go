@@ -1,0 +1,71 @@
+package files
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/a2mcp/a2mcp/audit"
+)
+
+// action is the `args` of an xfer record (L7). It never holds the browser link.
+type action struct {
+	Action     string `json:"action"` // share, stop or close
+	Path       string `json:"path"`
+	Port       int    `json:"port"`
+	TTLSeconds int64  `json:"ttlSeconds,omitempty"`
+	Route      string `json:"route"`
+	ReadOnly   bool   `json:"readOnly,omitempty"`
+	Browser    bool   `json:"browser,omitempty"`
+	Why        string `json:"why,omitempty"`
+
+	of *live
+}
+
+func (s *Share) shared(l *live) action {
+	return action{Action: "share", Path: l.path, Route: Route, TTLSeconds: int64(l.ttl / time.Second),
+		ReadOnly: l.readOnly, Browser: l.secret != "", of: l}
+}
+
+func closed(l *live, why string) action {
+	return action{Action: "close", Path: l.path, Route: Route, Why: why, of: l}
+}
+
+func stopped(l *live) action {
+	return action{Action: "stop", Path: l.path, Route: Route, of: l}
+}
+
+// record writes one xfer record; sid is the session that asked, "" where none did. An error means that
+// records are required and this one could not be written (L5).
+func (s *Share) record(a action, sid string) error {
+	if s.o.Audit == nil {
+		return nil
+	}
+	local, _ := s.o.Base()
+	a.Port = a.of.port(local)
+	return s.o.Audit.Write(audit.Record{
+		Time: time.Now(), ID: newUUID(), SID: sid, Phase: audit.Done, Tool: "xfer", Args: plainJSON(a),
+	})
+}
+
+// plainJSON is v as JSON on one line with <, > and & as they are (H12).
+func plainJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // only structs of strings, numbers and times come here
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// newUUID is a random UUID (RFC 9562, version 4).
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
