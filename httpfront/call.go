@@ -29,8 +29,7 @@ type result struct {
 }
 
 func textResult(text string, isError bool) result {
-	block := append([]byte(`[{"type":"text","text":`), proto.Encode(text)...)
-	return result{content: append(block, `}]`...), isError: isError}
+	return result{content: proto.TextContent(text), isError: isError}
 }
 
 // callTool answers tools/call, always with 200 (M4). It is the one place that

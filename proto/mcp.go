@@ -55,3 +55,9 @@ func IsObjectSchema(schema []byte) bool {
 	}
 	return false
 }
+
+// TextContent is the content of a result that is one text (M4).
+func TextContent(text string) []byte {
+	content := append([]byte(`[{"type":"text","text":`), Encode(text)...)
+	return append(content, `}]`...)
+}

@@ -79,7 +79,8 @@ func (s *sidecar) rotate(ctx context.Context) proto.Message {
 	cfg := *s.config()
 	cfg.Token = token
 	s.adopt(cfg)
+	s.share.Close("token rotated")
 	s.front.EndSessions(ctx)
 	s.log.Info("token rotated")
-	return proto.Message{Level: proto.LevelInfo, Text: "a2mcp has a new token and ended all sessions; `/a2mcp token` shows it"}
+	return proto.Message{Level: proto.LevelInfo, Text: "a2mcp has a new token and ended the share and all sessions; `/a2mcp token` shows it"}
 }

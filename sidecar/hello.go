@@ -85,8 +85,9 @@ func (s *sidecar) open(hello proto.Hello) {
 	}
 	s.adopt(cfg)
 	s.openAudit(cfg)
+	s.share = s.newShare(hello)
 	s.front = httpfront.New(httpfront.Options{
-		Host: s.host, Audit: s.audit, Log: s.log, Version: s.opt.Version, SessionTTL: s.opt.SessionTTL,
+		Host: s.host, Own: s.ownTools(), Files: s.share, Audit: s.audit, Log: s.log, Version: s.opt.Version, SessionTTL: s.opt.SessionTTL,
 		Token:         func() string { return string(s.config().Token) },
 		AllowOrigin:   func(origin string) bool { return slices.Contains(s.config().Origins, origin) },
 		MaxBody:       func() int64 { return s.config().MaxBody },

@@ -15,6 +15,7 @@ import (
 // How a port is given up (P5).
 const (
 	drainTimeout      = 10 * time.Second // for calls in progress
+	lastAnswers       = 500 * time.Millisecond
 	readHeaderTimeout = 30 * time.Second
 	idleTimeout       = 5 * time.Minute
 )
@@ -103,14 +104,23 @@ func (s *sidecar) release(sv *server, limit time.Duration) {
 	s.draining.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		if sv.http.Shutdown(ctx) == nil {
-			return
+		if sv.http.Shutdown(ctx) != nil {
+			s.front.EndCalls(before, textEnding)
+			last, cancel := context.WithTimeout(context.Background(), lastAnswers)
+			defer cancel()
+			if sv.http.Shutdown(last) != nil {
+				_ = sv.http.Close()
+			}
 		}
-		s.front.EndCalls(before, textEnding)
-		last, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if sv.http.Shutdown(last) != nil {
-			_ = sv.http.Close()
+		if !s.bound() {
+			s.share.Close("bridge stopped")
 		}
 	})
+}
+
+// bound reports whether there is a port.
+func (s *sidecar) bound() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.server != nil
 }

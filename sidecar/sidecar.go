@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/a2mcp/a2mcp/audit"
+	"github.com/a2mcp/a2mcp/files"
 	"github.com/a2mcp/a2mcp/hostrpc"
 	"github.com/a2mcp/a2mcp/httpfront"
 	"github.com/a2mcp/a2mcp/proto"
@@ -62,6 +63,7 @@ type sidecar struct {
 	paths paths                       // set by the first hello
 	cfg   atomic.Pointer[Config]
 	audit *audit.Log       // set by the first hello
+	share *files.Share     // set by the first hello
 	front *httpfront.Front // set by the first hello
 	ready chan struct{}    // closed by the first hello
 

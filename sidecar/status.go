@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a2mcp/a2mcp/proto"
 )
@@ -31,11 +32,28 @@ func (s *sidecar) status(context.Context) proto.Message {
 		fmt.Sprintf("sessions=%d calls=%d waiting_for_approval=%d queued=%d unauthorized=%d",
 			n.Sessions, n.Running, n.Waiting, n.Queued, n.Unauthorized),
 		fmt.Sprintf("host_llm=%s audit=%s audit_failures=%d", s.config().HostLLM, s.paths.audit, s.audit.Failures()),
+		"share="+s.shareLine(),
 		"host="+s.hostLine())
 	if s.host.frozen.Load() {
 		level = proto.LevelWarning
 	}
 	return proto.Message{Level: level, Text: strings.Join(lines, "\n")}
+}
+
+// shareLine tells what is shared and for how long.
+func (s *sidecar) shareLine() string {
+	st := s.share.Status()
+	if !st.Serving {
+		return "none"
+	}
+	line := escape(st.Path) + " until " + st.ExpiresAt.Local().Format(time.TimeOnly)
+	if st.ReadOnly {
+		line += ", read-only"
+	}
+	if st.Browser {
+		line += ", with a browser link"
+	}
+	return line
 }
 
 // hostLine tells the host, whether it answers, and what it lacks.
