@@ -60,14 +60,6 @@ func (s *sessions) touch(id string) bool {
 	return true
 }
 
-// known reports whether a session lives, without renewing it.
-func (s *sessions) known(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := s.byID[id]
-	return found != nil && !s.expiredLocked(found)
-}
-
 // hold keeps a session while a call is in flight; the returned function lets go.
 func (s *sessions) hold(id string) (release func()) {
 	s.mu.Lock()

@@ -24,16 +24,16 @@ func (s *sidecar) handle(ctx context.Context, req *hostrpc.Request) {
 	switch req.Method {
 	case proto.HostSessionStart:
 		s.lane.put(func(ctx context.Context) {
-			answer(req, func(p proto.SessionStart) (any, error) { return s.sessionStart(ctx, p) })
+			answer(req, func(p proto.SessionStart) any { return s.sessionStart(ctx, p) })
 		})
 	case proto.HostSessionShutdown:
 		s.lane.put(func(ctx context.Context) {
-			answer(req, func(p proto.SessionShutdown) (any, error) { return s.sessionShutdown(ctx, p) })
+			answer(req, func(p proto.SessionShutdown) any { return s.sessionShutdown(ctx, p) })
 		})
 	case proto.HostCommand:
-		go answer(req, func(p proto.OperatorCommand) (any, error) { return s.command(ctx, p), nil })
+		go answer(req, func(p proto.OperatorCommand) any { return s.command(ctx, p) })
 	case proto.HostToolState:
-		answer(req, func(p proto.ToolState) (any, error) { s.front.SetState(p.CallID, p.State); return nil, nil })
+		answer(req, func(p proto.ToolState) any { s.front.SetState(p.CallID, p.State); return nil })
 	case proto.HostMainsChanged, proto.HostToolProgress, proto.HostToolsChanged, proto.HostLLMDenied:
 		// Nothing hangs on these: the port is decided by host_state, and callers are
 		// answered in one piece.
@@ -44,16 +44,11 @@ func (s *sidecar) handle(ctx context.Context, req *hostrpc.Request) {
 }
 
 // answer decodes the params, does the work and replies.
-func answer[P any](req *hostrpc.Request, do func(P) (any, error)) {
+func answer[P any](req *hostrpc.Request, do func(P) any) {
 	var params P
 	if err := req.Decode(&params); err != nil {
 		_ = req.Fail(proto.CodeInvalidParams, "params: "+err.Error())
 		return
 	}
-	result, err := do(params)
-	if err != nil {
-		_ = req.Fail(proto.CodeInternal, err.Error())
-		return
-	}
-	_ = req.Reply(proto.Encode(result)) // the connection may have ended meanwhile
+	_ = req.Reply(proto.Encode(do(params))) // the connection may have ended meanwhile
 }

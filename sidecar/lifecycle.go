@@ -18,17 +18,17 @@ const (
 )
 
 // sessionStart binds the port if it is not bound yet (P1).
-func (s *sidecar) sessionStart(ctx context.Context, p proto.SessionStart) (proto.SessionStartResult, error) {
+func (s *sidecar) sessionStart(ctx context.Context, p proto.SessionStart) proto.SessionStartResult {
 	s.mu.Lock()
 	bound := s.server
 	s.mu.Unlock()
 	if bound == nil {
 		var err error
 		if bound, err = s.up(ctx, p.Mains); err != nil {
-			return proto.SessionStartResult{Reason: err.Error()}, nil
+			return proto.SessionStartResult{Reason: err.Error()}
 		}
 	}
-	return proto.SessionStartResult{URL: &bound.url}, nil
+	return proto.SessionStartResult{URL: &bound.url}
 }
 
 // errNoMain is why a port that was just bound is closed again (P4).
@@ -106,15 +106,15 @@ func (s *sidecar) announce(sv *server) {
 }
 
 // sessionShutdown gives the port up if no main session is left (P3).
-func (s *sidecar) sessionShutdown(ctx context.Context, p proto.SessionShutdown) (proto.SessionShutdownResult, error) {
+func (s *sidecar) sessionShutdown(ctx context.Context, p proto.SessionShutdown) proto.SessionShutdownResult {
 	s.mu.Lock()
 	bound := s.server
 	s.mu.Unlock()
 	if bound == nil || s.mains(ctx, shutdownStateTimeout, p.Mains) > 0 {
-		return proto.SessionShutdownResult{}, nil
+		return proto.SessionShutdownResult{}
 	}
 	s.down(drainTimeout)
-	return proto.SessionShutdownResult{Released: true}, nil
+	return proto.SessionShutdownResult{Released: true}
 }
 
 // down gives the port up, if there is one.

@@ -131,7 +131,7 @@ func watchFile(ctx context.Context, path string, changed func()) error {
 				rest.Reset(debounce)
 			}
 			continue
-		case <-faults: // an overflow: something may have been missed
+		case _ = <-faults: // an overflow: something may have been missed
 			rest.Reset(debounce)
 			continue
 		case <-rest.C:
