@@ -131,8 +131,10 @@ func watchFile(ctx context.Context, path string, changed func()) error {
 				rest.Reset(debounce)
 			}
 			continue
-		case _ = <-faults: // an overflow: something may have been missed
-			rest.Reset(debounce)
+		case err := <-faults:
+			if err != nil { // an overflow: something may have been missed
+				rest.Reset(debounce)
+			}
 			continue
 		case <-rest.C:
 		case <-look.C:
