@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2mcp/a2mcp/hostrpc/refhost"
+	"github.com/a2mcp/a2mcp/proto"
+)
+
+// slowCall is after how long a call that has not ended gets a line of its own.
+const slowCall = time.Second
+
+// terminal is the demo's operator: it shows calls as they come, asks, and passes
+// on what is typed. What came from a caller is escaped (F4).
+type terminal struct {
+	in     io.Reader
+	quiet  bool // JSON mode: standard output is for a program
+	colour bool
+
+	mu        sync.Mutex
+	out       io.Writer
+	calls     map[string]*shownCall
+	questions []chan bool // approvals that wait for an answer, the oldest first
+}
+
+type shownCall struct {
+	name, arguments string
+	slow            *time.Timer
+}
+
+func newTerminal(out *os.File, in io.Reader, quiet bool) *terminal {
+	return &terminal{in: in, quiet: quiet, out: out, colour: isTerminal(out) && os.Getenv("NO_COLOR") == "", calls: map[string]*shownCall{}}
+}
+
+// Colours of a line (ECMA-48, SGR).
+const (
+	green  = "32"
+	red    = "31"
+	yellow = "33"
+	dim    = "2"
+)
+
+func (t *terminal) paint(colour, text string) string {
+	if !t.colour {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+func (t *terminal) lineLocked(format string, args ...any) {
+	if !t.quiet {
+		fmt.Fprintf(t.out, format+"\n", args...)
+	}
+}
+
+// welcome says where the bridge is and what to do with it.
+func (t *terminal) welcome(url, token, log string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lineLocked(`
+  a2mcp demo: a small host with the tools read, write, bash and grep, and its bridge.
+
+  address  %[1]s
+  token    %[2]s
+  log      %[3]s
+
+  Call a tool with curl:
+
+URL=%[1]s TOKEN=%[2]s
+SID=$(curl -s -D - -o /dev/null -H "Authorization: Bearer $TOKEN" -d '{"jsonrpc":"2.0","id":1,"method":"initialize"}' $URL | tr -d '\r' | sed -n 's/^mcp-session-id: //p')
+curl -s -H "Authorization: Bearer $TOKEN" -H "mcp-session-id: $SID" -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"bash","arguments":{"command":"uname -a"}}}' $URL; echo
+
+  Or add it to Claude Code:
+
+claude mcp add --transport http a2mcp %[1]s --header "Authorization: Bearer %[2]s"
+
+  Calls show up here. Type /a2mcp for the status; Ctrl-C ends everything.
+`, url, token, log)
+}
+
+// notice shows what the bridge has to say.
+func (t *terminal) notice(level, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	colour := dim
+	if level != proto.LevelInfo {
+		colour = yellow
+	}
+	t.lineLocked("%s %s", time.Now().Format(timeFormat), t.paint(colour, printable(text)))
+}
+
+// called shows a call when it ends, or while it is running if that takes long.
+func (t *terminal) called(e refhost.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.calls[e.CallID]
+	switch e.State {
+	case refhost.EventStarted:
+		c = &shownCall{name: printable(e.Name), arguments: printable(shorten(string(e.Arguments), 100))}
+		c.slow = time.AfterFunc(slowCall, func() { t.stillRunning(e.CallID) })
+		t.calls[e.CallID] = c
+	case refhost.EventDone, refhost.EventFailed, refhost.EventCancelled:
+		if c == nil {
+			return
+		}
+		c.slow.Stop()
+		delete(t.calls, e.CallID)
+		mark := t.paint(green, "ok")
+		if e.State != refhost.EventDone {
+			mark = t.paint(red, e.State)
+		}
+		t.lineLocked("%s %s %s %s %s", time.Now().Format(timeFormat), mark, c.name, t.paint(dim, c.arguments), tookText(e.Took))
+	}
+}
+
+func (t *terminal) stillRunning(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.calls[id]; c != nil {
+		t.lineLocked("%s .. %s %s", time.Now().Format(timeFormat), c.name, t.paint(dim, c.arguments))
+	}
+}
+
+func tookText(d time.Duration) string {
+	if d < 10*time.Millisecond {
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+// approve asks the operator; the oldest question is answered first.
+func (t *terminal) approve(ctx context.Context, name string, arguments []byte) bool {
+	answer := make(chan bool, 1)
+	t.mu.Lock()
+	t.questions = append(t.questions, answer)
+	fmt.Fprintf(t.out, "%s %s %s %s [y/n] \n", time.Now().Format(timeFormat), t.paint(yellow, "allow?"), printable(name), printable(shorten(string(arguments), 300)))
+	t.mu.Unlock()
+	select {
+	case yes := <-answer:
+		return yes
+	case <-ctx.Done():
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for i, q := range t.questions {
+			if q == answer {
+				t.questions = append(t.questions[:i], t.questions[i+1:]...)
+			}
+		}
+		return false
+	}
+}
+
+// read takes lines until the input ends: y and n answer a question, /a2mcp goes
+// to the bridge. The demo goes on without an input.
+func (t *terminal) read(ctx context.Context, host *refhost.Host) {
+	for lines := bufio.NewScanner(t.in); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		args, isCommand := strings.CutPrefix(line, "/a2mcp")
+		switch {
+		case line == "":
+		case isCommand:
+			t.command(ctx, host, strings.TrimSpace(args))
+		default:
+			t.answer(line)
+		}
+	}
+}
+
+func (t *terminal) command(ctx context.Context, host *refhost.Host, args string) {
+	msg, err := host.Command(ctx, args)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		msg.Text = err.Error()
+	}
+	for line := range strings.Lines(msg.Text) {
+		fmt.Fprintf(t.out, "  %s\n", printable(strings.TrimSuffix(line, "\n")))
+	}
+}
+
+func (t *terminal) answer(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	yes := strings.EqualFold(line, "y") || strings.EqualFold(line, "yes")
+	no := strings.EqualFold(line, "n") || strings.EqualFold(line, "no")
+	switch {
+	case len(t.questions) > 0 && (yes || no):
+		t.questions[0] <- yes
+		t.questions = t.questions[1:]
+	case len(t.questions) > 0:
+		fmt.Fprintln(t.out, "  y allows the call, n denies it")
+	default:
+		fmt.Fprintln(t.out, "  nothing is asked; /a2mcp shows the status")
+	}
+}
