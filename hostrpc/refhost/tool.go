@@ -69,6 +69,9 @@ func (t *tool) validate(arguments []byte) error {
 	if !proto.IsObjectSchema([]byte(t.schema)) {
 		return nil
 	}
+	if string(arguments) == "null" {
+		arguments = []byte(`{}`) // what some clients send for nothing
+	}
 	if !proto.IsObject(arguments) {
 		return fmt.Errorf("%s: the arguments have to be an object", t.name)
 	}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Real clients and the conformance suites against `a2mcp demo`. Installs the
-# pinned npm packages once, outside the checkout, and runs the Go tests of this
+# pinned npm packages (npm ci would insist on an optional package that is not published)
+# once, outside the checkout, and runs the Go tests of this
 # module. Needs Go, npm and the npm registry.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -10,7 +11,7 @@ if [ ! -e "$cache/done" ]; then
   rm -rf "$cache"
   mkdir -p "$cache"
   cp npm/package.json npm/package-lock.json "$cache"
-  (cd "$cache" && npm ci --no-audit --no-fund --loglevel=error >install.log 2>&1) || { cat "$cache/install.log"; exit 1; }
+  (cd "$cache" && npm install --no-save --no-audit --no-fund --loglevel=error >install.log 2>&1) || { cat "$cache/install.log"; exit 1; }
   touch "$cache/done"
 fi
 make -C "$root" --no-print-directory build
