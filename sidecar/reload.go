@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
 	"time"
 
@@ -106,30 +105,31 @@ func (s *sidecar) rebind(cfg Config, old *server) {
 }
 
 // watchFile calls changed once for each burst of changes to the file, until ctx
-// ends. It watches the folder: an editor that saves by renaming leaves a watch
-// on the file itself behind. Where no watch is to be had, looking has to do.
+// ends. The file is watched and not its folder: the log is in the same folder,
+// and every record of it would wake the watch. An editor that saves by renaming
+// leaves the watch on the old file, which is told by an event and mended; what
+// no watch sees, looking does.
 func watchFile(ctx context.Context, path string, changed func()) error {
 	var events chan fsnotify.Event
 	var faults chan error
-	if watcher, err := fsnotify.NewWatcher(); err == nil {
+	watch := func() {}
+	if watcher, err := fsnotify.NewWatcher(); err == nil { // else looking has to do
 		defer watcher.Close()
-		if watcher.Add(filepath.Dir(path)) == nil {
-			events, faults = watcher.Events, watcher.Errors
-		}
+		events, faults = watcher.Events, watcher.Errors
+		watch = func() { _ = watcher.Add(path) } // repeated; fails while there is no file
 	}
+	watch()
 	rest := time.NewTimer(debounce)
 	defer rest.Stop()
 	look := time.NewTicker(settle)
 	defer look.Stop()
-	last := stampOf(path)
+	var last stamp // none: the first look catches an edit made since the file was read
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case event := <-events:
-			if filepath.Base(event.Name) == filepath.Base(path) {
-				rest.Reset(debounce)
-			}
+		case <-events:
+			rest.Reset(debounce)
 			continue
 		case err := <-faults:
 			if err != nil { // an overflow: something may have been missed
@@ -139,6 +139,7 @@ func watchFile(ctx context.Context, path string, changed func()) error {
 		case <-rest.C:
 		case <-look.C:
 		}
+		watch()
 		if now := stampOf(path); now != last {
 			last = now
 			changed()
