@@ -16,7 +16,7 @@ bin/a2mcp:
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/a2mcp
 
 demo: build
-	@exec bin/a2mcp demo
+	@exec bin/a2mcp demo $(ARGS)
 
 test:
 	go vet ./...
