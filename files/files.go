@@ -48,8 +48,10 @@ const (
 // Options are the parts of the bridge that a share depends on. Functions are asked at each use, so a
 // changed configuration or port counts at once.
 type Options struct {
-	Audit *audit.Log   // receives the records of L7; nil writes none
-	Log   *slog.Logger // operator's log
+	Audit *audit.Log // receives the records of L7; nil writes none
+	// Required says that without its record no share may begin (L5); nil is no.
+	Required func() bool
+	Log *slog.Logger // operator's log
 
 	Home string // what `~` stands for (X1)
 	Cwd  string // what relative paths start from (X1)
@@ -69,7 +71,8 @@ type Options struct {
 
 // Share is the one share of a bridge (X2). Its methods may be called from any goroutine.
 type Share struct {
-	o Options
+	o     Options
+	write func(audit.Record) error // o.Audit's, nil without one
 
 	acting sync.Mutex // one xfer_share, xfer_stop or Close at a time
 
@@ -85,13 +88,20 @@ func New(o Options) *Share {
 	if o.Own == nil {
 		o.Own = func() []string { return nil }
 	}
+	if o.Required == nil {
+		o.Required = func() bool { return false }
+	}
 	if o.Access == nil {
 		o.Access = func() Access { return ReadWrite }
 	}
 	if o.MaxBody == nil {
 		o.MaxBody = func() int64 { return 128 << 20 }
 	}
-	return &Share{o: o}
+	s := &Share{o: o}
+	if o.Audit != nil {
+		s.write = o.Audit.Write
+	}
+	return s
 }
 
 // Status is what there is to say about the share, for the operator's status and xfer_status.

@@ -74,7 +74,8 @@ func (x *exchange) sendFile(f *os.File, info fs.FileInfo) error {
 	h.Set("ETag", fmt.Sprintf(`"%d-%d"`, info.ModTime().UnixMilli(), info.Size()))
 	r := x.r
 	if ranges := r.Header.Get("Range"); ranges != "" && !rangesOK(ranges, info.Size()) {
-		// Conditions are judged before ranges, so the refusal is left to the one who judges them.
+		// Conditions are judged before ranges, so the refusal is left to the one who judges them: a
+		// range that begins at the end is 416, and of an empty file it is the whole.
 		r = r.Clone(r.Context())
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", info.Size()))
 	}

@@ -173,16 +173,12 @@ func newRow(here string, e entry) row {
 	return r
 }
 
-// visible shows a name's control characters, as the pictures Unicode has for them, and what is no text
-// as the replacement character (F4).
+// visible shows a name's control characters, those that turn the writing round, and what is no text as
+// the replacement character (F4).
 func visible(name string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
-		case c < ' ':
-			return c + 0x2400
-		case c == 0x7f:
-			return 0x2421
-		case c >= 0x80 && c < 0xa0, c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069:
+		case c < ' ', c >= 0x7f && c < 0xa0, c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069:
 			return '\uFFFD'
 		}
 		return c

@@ -14,11 +14,8 @@ const maxRanges = 16
 // wholly inside the file, a suffix may not be longer than it, the unit must be bytes. Beyond that it
 // refuses sets of more than maxRanges parts and sets that overlap, so that an answer is never longer
 // than the file (a thousand `0-` would ask for it a thousand times). What is refused is 416. An empty
-// file has no ranges: the header is ignored, since some clients send one with every request.
+// file has no ranges, and answers 200: some clients send the header with every request.
 func rangesOK(header string, size int64) bool {
-	if size == 0 {
-		return true
-	}
 	set, ok := strings.CutPrefix(header, "bytes=")
 	if !ok || strings.Count(set, ",") >= maxRanges {
 		return false
