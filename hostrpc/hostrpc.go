@@ -150,7 +150,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) ([]byt
 	}
 	id := c.opt.Side + strconv.FormatUint(c.seq.Add(1), 10)
 	pending := &call{}
-	msg := &message{params: params}
+	msg := request(id, method, params)
 
 	c.mu.Lock()
 	c.calls[id] = pending
@@ -173,7 +173,8 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) ([]byt
 // Notify queues a notification. The channel is closed once it is in the pipe,
 // or will never be.
 func (c *Conn) Notify(method string, params ...[]byte) (written <-chan struct{}, err error) {
-	msg := &message{params: params, written: make(chan struct{})}
+	msg := request("", method, params)
+	msg.written = make(chan struct{})
 	select {
 	case <-c.opened:
 	default:
@@ -253,23 +254,27 @@ func (r *Request) Decode(v any) error {
 
 // Reply answers with a raw result, given in as many pieces as it has.
 func (r *Request) Reply(result ...[]byte) error {
-	return r.respond(&message{params: result}, &jsonrpc2.Response{ID: r.id, Result: &null})
+	return r.respond(func(id []byte) *message { return response(id, result) }, &jsonrpc2.Response{ID: r.id, Result: &null})
 }
 
 // Fail answers with an error.
 func (r *Request) Fail(code int64, text string) error {
-	return r.respond(nil, &jsonrpc2.Response{ID: r.id, Error: &jsonrpc2.Error{Code: code, Message: text}})
+	return r.respond(func(id []byte) *message { return refusal(id, code, text) }, &jsonrpc2.Response{ID: r.id, Error: &jsonrpc2.Error{Code: code, Message: text}})
 }
 
 var null = json.RawMessage("null")
 
-func (r *Request) respond(msg *message, resp *jsonrpc2.Response) error {
+func (r *Request) respond(line func(id []byte) *message, resp *jsonrpc2.Response) error {
 	if r.note {
 		return nil
 	}
+	id, err := r.id.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("encoding the id of a request: %w", err)
+	}
 	r.conn.mu.Lock()
 	defer r.conn.mu.Unlock()
-	r.conn.stream.next = msg
+	r.conn.stream.next = line(id)
 	return r.conn.translate(r.conn.rpc.SendResponse(context.Background(), resp))
 }
 

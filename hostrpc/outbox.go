@@ -1,6 +1,7 @@
 package hostrpc
 
 import (
+	"container/list"
 	"errors"
 	"io"
 	"sync"
@@ -10,43 +11,22 @@ import (
 // has stopped reading. Nothing of the call has left.
 var ErrQueueFull = errors.New("the host does not read: the queue of messages to it is full")
 
-var errTooLong = errors.New("the message is longer than a line to the host may be")
-
-// batchBytes is how much the writer gathers into one write. A piece of at least
-// that size is written by itself, from where it lies.
-const batchBytes = 64 << 10
-
-// message is one line to be written: pieces put together as they are.
-type message struct {
-	params  [][]byte      // foreign bytes, never copied
-	head    []byte        // what comes before params
-	tail    []byte        // what comes after, newline included
-	written chan struct{} // closed when it has left or never will; may be nil
-	size    int
-}
-
-func (m *message) finish() {
-	if m.written != nil {
-		close(m.written)
-	}
-}
-
 // outbox is the queue between everyone who sends and the one goroutine that
 // writes. It is bounded in bytes, not in messages.
 type outbox struct {
 	limit int
-	moved func() // called when a large piece has moved on (M13)
+	moved func() // see pipeWriter
 
 	mu     sync.Mutex
 	wake   *sync.Cond
-	queue  []*message
-	bytes  int
+	queue  *list.List // of *message, none of which the writer has seen
+	bytes  int        // of the queue and of what the writer has taken from it
 	closed bool
-	err    error
+	err    error // what the output broke with
 }
 
 func newOutbox(limit int, moved func()) *outbox {
-	b := &outbox{limit: limit, moved: moved}
+	b := &outbox{limit: limit, moved: moved, queue: list.New()}
 	b.wake = sync.NewCond(&b.mu)
 	return b
 }
@@ -54,38 +34,37 @@ func newOutbox(limit int, moved func()) *outbox {
 // put queues m. A message that is larger than the limit by itself is let in
 // when it is alone, so that the limit on lines decides and not this one.
 func (b *outbox) put(m *message) error {
-	m.size = len(m.head) + len(m.tail)
-	for _, p := range m.params {
-		m.size += len(p)
-	}
+	size := m.size()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case b.closed:
 		return ErrClosed
-	case b.bytes > 0 && b.bytes+m.size > b.limit:
+	case b.bytes > 0 && b.bytes+size > b.limit:
 		return ErrQueueFull
 	}
-	b.queue = append(b.queue, m)
-	b.bytes += m.size
-	if len(b.queue) == 1 {
+	m.place = b.queue.PushBack(m)
+	b.bytes += size
+	if b.queue.Len() == 1 {
 		b.wake.Signal()
 	}
 	return nil
 }
 
-// drop takes back a message that has not been picked up by the writer.
+// drop takes back a message that the writer has not seen.
 func (b *outbox) drop(m *message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, q := range b.queue {
-		if q == m {
-			b.queue = append(b.queue[:i], b.queue[i+1:]...)
-			b.bytes -= m.size
-			m.finish()
-			return
-		}
+	if m.place != nil {
+		b.removeLocked(m)
+		b.bytes -= m.size()
+		m.finish()
 	}
+}
+
+func (b *outbox) removeLocked(m *message) {
+	b.queue.Remove(m.place)
+	m.place = nil
 }
 
 // close lets the writer finish what it is doing and end; what is queued by then
@@ -98,90 +77,66 @@ func (b *outbox) close() {
 }
 
 // run writes until close, or until the first error, which it returns.
-func (b *outbox) run(w io.Writer) error {
+func (b *outbox) run(out io.Writer) error {
+	w := newPipeWriter(out, b.moved)
 	var batch []*message
-	buf := make([]byte, 0, batchBytes)
 	for {
-		var ok bool
-		if batch, ok = b.take(batch); !ok {
+		var idle bool
+		if batch, idle = b.take(batch[:0]); len(batch) == 0 {
 			return b.err
+		}
+		if idle {
+			w.rested()
 		}
 		var err error
 		for _, m := range batch {
 			if err == nil {
-				buf, err = b.write(w, buf, m)
+				err = w.message(m)
 			}
 		}
-		if err == nil && len(buf) > 0 {
-			_, err = w.Write(buf)
-			buf = buf[:0]
+		if err == nil {
+			err = w.flush()
 		}
 		b.done(batch, err)
 	}
 }
 
-// take waits for messages and returns all there are.
-func (b *outbox) take(spare []*message) (batch []*message, ok bool) {
+// take waits for messages and moves some to batch: small ones up to one write,
+// or one large one. What stays in the queue can still be dropped, so a call that
+// has ended before the other end began to read never runs. idle means that
+// everything had been written; an empty batch that there is nothing more to write.
+func (b *outbox) take(batch []*message) (_ []*message, idle bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.queue) == 0 && !b.closed {
+	for b.queue.Len() == 0 && !b.closed {
+		idle = true
 		b.wake.Wait()
 	}
-	if len(b.queue) == 0 || b.err != nil {
-		return nil, false
+	for size := 0; b.queue.Len() > 0; {
+		m := b.queue.Front().Value.(*message)
+		if size += m.size(); size > batchBytes && len(batch) > 0 {
+			break
+		}
+		b.removeLocked(m)
+		batch = append(batch, m)
 	}
-	batch, b.queue = b.queue, spare[:0]
-	return batch, true
+	return batch, idle
 }
 
 func (b *outbox) done(batch []*message, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, m := range batch {
-		b.bytes -= m.size
+		b.bytes -= m.size()
 		m.finish()
-		batch[i] = nil
+		batch[i] = nil // it may be large, and the slice is used again
 	}
 	if err != nil {
 		b.err, b.closed = err, true
-		for _, m := range b.queue {
+		for b.queue.Len() > 0 {
+			m := b.queue.Front().Value.(*message)
+			b.removeLocked(m)
 			m.finish()
 		}
-		b.queue = nil
 	}
-}
-
-// write gathers small pieces in buf and sends large ones as they are.
-func (b *outbox) write(w io.Writer, buf []byte, m *message) ([]byte, error) {
-	put := func(p []byte) error {
-		if len(buf)+len(p) <= cap(buf) {
-			buf = append(buf, p...)
-			return nil
-		}
-		if len(buf) > 0 {
-			if _, err := w.Write(buf); err != nil {
-				return err
-			}
-			buf = buf[:0]
-		}
-		for len(p) >= batchBytes {
-			n, err := w.Write(p[:batchBytes])
-			if err != nil {
-				return err
-			}
-			b.moved()
-			p = p[n:]
-		}
-		buf = append(buf, p...)
-		return nil
-	}
-	if err := put(m.head); err != nil {
-		return buf, err
-	}
-	for _, p := range m.params {
-		if err := put(p); err != nil {
-			return buf, err
-		}
-	}
-	return buf, put(m.tail)
 }

@@ -1,7 +1,6 @@
 package hostrpc
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -11,70 +10,27 @@ import (
 	"github.com/a2mcp/a2mcp/proto"
 )
 
-// headBytes is how much of an overlong line is kept to find its id in.
-const headBytes = 64 << 10
+var errTooLong = errors.New("the message is longer than a line to the host may be")
 
 // stream is the jsonrpc2.ObjectStream of this package: newline-delimited JSON
 // whose params and results go around the library.
 type stream struct {
-	conn *Conn
-	r    *bufio.Reader
+	conn  *Conn
+	lines *lineReader
 
-	next       *message // what WriteObject completes; guarded by Conn.mu
+	next       *message // the line of what the library is about to write; guarded by Conn.mu
 	lastParams []byte   // of the request ReadObject returned last; the reader's
 }
 
 func newStream(c *Conn) *stream {
-	return &stream{conn: c, r: bufio.NewReaderSize(c.in, batchBytes)}
+	return &stream{conn: c, lines: newLineReader(c.in, c.opt.MaxLine, c.alive)}
 }
 
-// WriteObject queues the line for obj with the pieces of next as its params or
-// its result. It never blocks.
-func (s *stream) WriteObject(obj any) error {
-	small, err := obj.(json.Marshaler).MarshalJSON()
-	if err != nil {
-		return err
-	}
+// WriteObject queues the line that was prepared for obj. It never blocks.
+func (s *stream) WriteObject(any) error {
 	msg := s.next
 	s.next = nil
-	if msg == nil {
-		msg = &message{}
-	}
-	var id, method, fault []byte
-	for key, value := range proto.Members(small) {
-		switch string(key) {
-		case "id":
-			id = value
-		case "method":
-			method = value
-		case "error":
-			fault = value
-		}
-	}
-	head := append(make([]byte, 0, 96), `{"jsonrpc":"2.0"`...)
-	if id != nil {
-		head = append(append(head, `,"id":`...), id...)
-	}
-	switch {
-	case fault != nil:
-		head = append(append(head, `,"error":`...), fault...)
-	case method != nil:
-		head = append(append(head, `,"method":`...), method...)
-		if len(msg.params) > 0 {
-			head = append(head, `,"params":`...)
-		}
-	default:
-		head = append(head, `,"result":`...)
-		if len(msg.params) == 0 {
-			head = append(head, `null`...)
-		}
-	}
-	msg.head, msg.tail = head, []byte("}\n")
-	size := len(head) + 1
-	for _, p := range msg.params {
-		size += len(p)
-	}
-	if size > s.conn.opt.MaxLine {
+	if msg.size()-1 > s.conn.opt.MaxLine {
 		return errTooLong
 	}
 	return s.conn.box.put(msg)
@@ -85,7 +41,7 @@ func (s *stream) WriteObject(obj any) error {
 // framing).
 func (s *stream) ReadObject(v any) error {
 	for {
-		line, whole, err := s.readLine()
+		line, whole, err := s.lines.next()
 		if err != nil {
 			return err
 		}
@@ -155,47 +111,6 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// readLine returns the next line without its newline. whole is false for a line
-// over the limit, of which only the first bytes are kept.
-func (s *stream) readLine() (line []byte, whole bool, err error) {
-	part, err := s.readPart()
-	if err == nil {
-		// The common case, one copy: params and results outlive the read buffer.
-		return bytes.Clone(part[:len(part)-1]), true, nil
-	}
-	var parts [][]byte
-	size := 0
-	for errors.Is(err, bufio.ErrBufferFull) {
-		if size <= s.conn.opt.MaxLine {
-			parts = append(parts, bytes.Clone(part))
-		}
-		size += len(part)
-		part, err = s.readPart()
-	}
-	if err != nil {
-		return nil, false, err // a line without its newline is no line
-	}
-	size += len(part) - 1
-	if size > s.conn.opt.MaxLine {
-		head := bytes.Join(parts[:min(len(parts), headBytes/batchBytes)], nil)
-		return head, false, nil
-	}
-	line = make([]byte, 0, size)
-	for i, p := range parts {
-		line = append(line, p...)
-		parts[i] = nil
-	}
-	return append(line, part[:len(part)-1]...), true, nil
-}
-
-func (s *stream) readPart() ([]byte, error) {
-	part, err := s.r.ReadSlice('\n')
-	if len(part) > 0 {
-		s.conn.alive()
-	}
-	return part, err
-}
-
 // overlong answers a request that is too long, and turns a response that is too
 // long into an error for the call that waits for it.
 func (s *stream) overlong(head []byte) []byte {
@@ -204,12 +119,11 @@ func (s *stream) overlong(head []byte) []byte {
 	if id == nil {
 		return nil
 	}
-	fault := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	fault = append(fault, `,"error":{"code":-32600,"message":"the message is longer than a line may be"}}`...)
+	fault := refusal(id, proto.CodeInvalidRequest, "the message is longer than a line may be")
 	if proto.Member(head, "method") == nil {
-		return fault
+		return append(fault.head, fault.tail...)
 	}
-	_ = s.conn.box.put(&message{head: fault, tail: []byte("\n")}) // a full queue: the host is not reading anyway
+	_ = s.conn.box.put(fault) // a full queue: the host is not reading anyway
 	return nil
 }
 
