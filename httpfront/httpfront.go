@@ -126,10 +126,10 @@ func (f *Front) EndSessions(ctx context.Context) {
 	f.opt.Remember(ctx)
 }
 
-// EndCalls ends the calls in flight that began before the given moment, with an
+// EndCalls ends the calls in flight that began until the given moment, with an
 // error that says reason. The host is asked to abort them, but not waited for.
-func (f *Front) EndCalls(before time.Time, reason string) {
-	f.calls.end(reason, 0, func(c *call) bool { return c.began.Before(before) })
+func (f *Front) EndCalls(until time.Time, reason string) {
+	f.calls.end(reason, 0, func(c *call) bool { return !c.began.After(until) })
 }
 
 // ServeHTTP judges and answers one request.

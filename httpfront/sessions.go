@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"sync"
@@ -21,12 +22,19 @@ type sessions struct {
 
 	mu   sync.Mutex
 	byID map[string]*session
+	hits uint64
 }
 
 type session struct {
 	id   string
 	seen time.Time
-	busy int // calls in flight; they keep the session
+	hit  uint64 // number of the hit that saw it last; tells the order where the clock does not
+	busy int    // calls in flight; they keep the session
+}
+
+func (s *sessions) seenLocked(live *session) {
+	s.hits++
+	live.seen, live.hit = time.Now(), s.hits
 }
 
 func newSessions(ttl time.Duration) *sessions {
@@ -43,7 +51,8 @@ func (s *sessions) create() string {
 		delete(s.byID, s.orderLocked()[len(s.byID)-1].id)
 	}
 	id := uuid.NewString()
-	s.byID[id] = &session{id: id, seen: time.Now()}
+	s.byID[id] = &session{id: id}
+	s.seenLocked(s.byID[id])
 	return id
 }
 
@@ -56,7 +65,7 @@ func (s *sessions) touch(id string) bool {
 		delete(s.byID, id)
 		return false
 	}
-	found.seen = time.Now()
+	s.seenLocked(found)
 	return true
 }
 
@@ -73,7 +82,7 @@ func (s *sessions) hold(id string) (release func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		held.busy--
-		held.seen = time.Now()
+		s.seenLocked(held)
 	}
 }
 
@@ -96,9 +105,9 @@ func (s *sessions) endAll() {
 func (s *sessions) restore(ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	for i, id := range ids[:min(len(ids), maxSessions)] {
-		s.byID[id] = &session{id: id, seen: now.Add(-time.Duration(i) * time.Millisecond)}
+	for _, id := range slices.Backward(ids[:min(len(ids), maxSessions)]) {
+		s.byID[id] = &session{id: id}
+		s.seenLocked(s.byID[id])
 	}
 }
 
@@ -127,7 +136,7 @@ func (s *sessions) orderLocked() []*session {
 			}
 			return 1
 		}
-		return b.seen.Compare(a.seen)
+		return cmp.Compare(b.hit, a.hit)
 	})
 	return order
 }

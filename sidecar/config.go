@@ -75,7 +75,19 @@ func parseConfig(data []byte) (cfg Config, warnings []string, err error) {
 	for key, value := range proto.Members(data) {
 		p.field(&cfg, string(key), value)
 	}
-	return cfg, p.warnings, errors.Join(p.problems...)
+	return cfg, p.warnings, joined(p.problems)
+}
+
+// joined puts all problems into one line.
+func joined(problems []error) error {
+	if problems == nil {
+		return nil
+	}
+	var texts []string
+	for _, p := range problems {
+		texts = append(texts, p.Error())
+	}
+	return errors.New(strings.Join(texts, "; "))
 }
 
 type fieldParser struct {
@@ -148,7 +160,7 @@ func (p *fieldParser) problem(key, expected string, value []byte) {
 	if len(got) > 40 {
 		got = got[:40] + "…"
 	}
-	p.problems = append(p.problems, fmt.Errorf("%s%s: expected %s, got %s; correct it or remove the field", p.prefix, key, expected, got))
+	p.problems = append(p.problems, fmt.Errorf("%s%s: expected %s, got %s; correct or remove it", p.prefix, key, expected, got))
 }
 
 func (p *fieldParser) number(key string, value []byte, least, most int) int {

@@ -49,7 +49,7 @@ func (s *sidecar) up(ctx context.Context, mains int) (*server, error) {
 		return nil, errNoMain
 	}
 	s.mu.Lock()
-	s.server, s.lastPort = sv, sv.port
+	s.server, s.lastPort, s.refusal = sv, sv.port, nil
 	s.mu.Unlock()
 	s.writeRunFile(sv)
 	s.remember(ctx)
@@ -83,6 +83,9 @@ func (s *sidecar) usableConfig() (Config, error) {
 
 // tell shows the operator what he has to mend and returns it.
 func (s *sidecar) tell(err error) error {
+	s.mu.Lock()
+	s.refusal = err
+	s.mu.Unlock()
 	s.log.Error("not serving", "reason", err)
 	_ = s.host.Notify(proto.LevelError, "a2mcp is not serving: "+escape(err.Error()))
 	return err

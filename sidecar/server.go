@@ -100,12 +100,12 @@ func (s *sidecar) serve(sv *server) {
 // progress have until the limit, then they are answered with an error (P5).
 func (s *sidecar) release(sv *server, limit time.Duration) {
 	_ = sv.listener.Close()
-	before := time.Now()
+	released := time.Now()
 	s.draining.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		if sv.http.Shutdown(ctx) != nil {
-			s.front.EndCalls(before, textEnding)
+			s.front.EndCalls(released, textEnding)
 			last, cancel := context.WithTimeout(context.Background(), lastAnswers)
 			defer cancel()
 			if sv.http.Shutdown(last) != nil {

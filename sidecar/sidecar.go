@@ -71,6 +71,7 @@ type sidecar struct {
 	server    *server // bound port; nil: none
 	lastPort  int     // to be bound again if it can be (S5)
 	configErr error   // why there is no configuration
+	refusal   error   // why the last try to serve failed
 	draining  sync.WaitGroup
 
 	remembering sync.Mutex // memory leaves in the order it was true

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // status is the running state in one message (F3).
 func (s *sidecar) status(context.Context) proto.Message {
 	s.mu.Lock()
-	bound, broken := s.server, s.configErr
+	bound, broken := s.server, cmp.Or(s.configErr, s.refusal)
 	s.mu.Unlock()
 
 	var lines []string
@@ -25,7 +26,7 @@ func (s *sidecar) status(context.Context) proto.Message {
 		level = proto.LevelError
 		lines = append(lines, "a2mcp is not serving: "+escape(broken.Error()))
 	default:
-		lines = append(lines, "a2mcp is not serving: no session has started")
+		lines = append(lines, "a2mcp is not serving: there is no main session")
 	}
 	n := s.front.Stats()
 	lines = append(lines,

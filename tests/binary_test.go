@@ -21,7 +21,7 @@ func binary(t *testing.T) string {
 
 var buildBinary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(buildDir, "a2mcp.exe") // the suffix Windows asks for bothers nobody else
-	cmd := exec.Command("go", "build", "-o", path, "github.com/a2mcp/a2mcp/cmd/a2mcp")
+	cmd := exec.Command("go", "build", "-ldflags", "-X main.release=test", "-o", path, "github.com/a2mcp/a2mcp/cmd/a2mcp")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building a2mcp: %w\n%s", err, out)
 	}
