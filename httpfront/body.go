@@ -26,10 +26,10 @@ func (f *Front) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	}
 	buf := make([]byte, 0, min(most, 64<<10))
 	for {
+		if int64(len(buf)) > limit {
+			return nil, f.tooLarge(w, r)
+		}
 		if len(buf) == cap(buf) {
-			if int64(len(buf)) > limit {
-				return nil, f.tooLarge(w, r)
-			}
 			grown := make([]byte, len(buf), min(most, int64(cap(buf))*4))
 			copy(grown, buf)
 			buf = grown
@@ -37,6 +37,8 @@ func (f *Front) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error)
 		n, err := r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
+		case int64(len(buf)) > limit:
+			continue
 		case err == io.EOF:
 			return buf, nil
 		case err != nil:
