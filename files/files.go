@@ -51,7 +51,7 @@ type Options struct {
 	Audit *audit.Log // receives the records of L7; nil writes none
 	// Required says that without its record no share may begin (L5); nil is no.
 	Required func() bool
-	Log *slog.Logger // operator's log
+	Log      *slog.Logger // operator's log
 
 	Home string // what `~` stands for (X1)
 	Cwd  string // what relative paths start from (X1)
