@@ -135,7 +135,7 @@ func (x *exchange) lock() error {
 	x.w.Header().Set("Lock-Token", "<"+token+">")
 	x.w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 	x.w.WriteHeader(status)
-	io.WriteString(x.w, `<?xml version="1.0" encoding="utf-8"?>`+"\n"+
+	_, _ = io.WriteString(x.w, `<?xml version="1.0" encoding="utf-8"?>`+"\n"+
 		`<D:prop xmlns:D="DAV:"><D:lockdiscovery><D:activelock><D:locktype><D:write/></D:locktype><D:lockscope><D:exclusive/></D:lockscope>`+
 		`<D:depth>0</D:depth><D:timeout>Second-3600</D:timeout><D:locktoken><D:href>`+token+`</D:href></D:locktoken>`+
 		`<D:lockroot><D:href>`+x.href(x.rel, false)+`</D:href></D:lockroot></D:activelock></D:lockdiscovery></D:prop>`)

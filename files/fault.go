@@ -90,7 +90,7 @@ func (x *exchange) fail(err error) {
 		h.Set("Connection", "close")
 	}
 	x.w.WriteHeader(f.status)
-	io.WriteString(x.w, f.text)
+	_, _ = io.WriteString(x.w, f.text)
 	if linger {
 		x.linger()
 	}
@@ -120,7 +120,7 @@ func (x *exchange) linger() {
 	if x.l != nil && x.l.ctx.Err() != nil {
 		return // the deadline of the share's end may just have been overwritten
 	}
-	io.CopyN(io.Discard, x.raw, lingerBytes)
+	_, _ = io.CopyN(io.Discard, x.raw, lingerBytes)
 }
 
 // brokenBody tells why reading a request's body ended early.

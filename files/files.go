@@ -39,6 +39,7 @@ const Route = "/xfer/"
 // Access is what the operator allows of sharing (config `xfer.access`).
 type Access int
 
+// The levels of Access.
 const (
 	ReadWrite Access = iota // downloads and uploads
 	ReadOnly                // downloads only

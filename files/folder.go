@@ -3,6 +3,7 @@ package files
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"html"
 	"io"
 	"net/http"
@@ -79,7 +80,7 @@ func (x *exchange) search(v ownView, q string) ([]entry, error) {
 		found = append(found, e)
 		return nil
 	}, func(string) {})
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return found, nil
@@ -184,7 +185,7 @@ func (x *exchange) send(contentType, text string) error {
 		return nil
 	}
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	io.WriteString(x.w, text)
+	_, _ = io.WriteString(x.w, text)
 	return nil
 }
 

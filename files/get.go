@@ -93,7 +93,7 @@ func (x *exchange) hash(f *os.File) error {
 	if err := copyUntil(x.ctx, h, f); err != nil {
 		return reading(err)
 	}
-	io.WriteString(x.w, hex.EncodeToString(h.Sum(nil)))
+	_, _ = io.WriteString(x.w, hex.EncodeToString(h.Sum(nil)))
 	return nil
 }
 

@@ -73,7 +73,7 @@ func (s *Share) begin(l *live, sid string, epoch int) (old *live, err error) {
 		return nil, errStopped
 	}
 	if old = s.cur; old != nil {
-		s.record(closed(old, "replaced"), sid)
+		_ = s.record(closed(old, "replaced"), sid)
 	}
 	s.cur = nil
 	if err := s.record(shared(l), sid); err != nil && s.o.Required() {
@@ -90,7 +90,7 @@ func (s *Share) expire(l *live) {
 		return
 	}
 	defer s.ending.Done()
-	s.record(closed(l, "ttl expired"), "")
+	_ = s.record(closed(l, "ttl expired"), "")
 	l.close()
 }
 
@@ -120,7 +120,7 @@ func (s *Share) Close(why string) {
 	s.acting.Lock()
 	defer s.acting.Unlock()
 	if l := s.live(); s.take(l) {
-		s.record(closed(l, why), "")
+		_ = s.record(closed(l, why), "")
 		l.close()
 		s.ending.Done()
 	}

@@ -40,7 +40,7 @@ func (x *exchange) patch() error {
 	if err := appendsAt(where, size); err != nil {
 		return err
 	}
-	if _, err := x.receive(f); err != nil {
+	if err := x.receive(f); err != nil {
 		if terr := f.Truncate(size); terr != nil {
 			return &fault{http.StatusInternalServerError, "Internal Server Error", terr}
 		}

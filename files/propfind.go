@@ -45,8 +45,8 @@ func (x *exchange) propfind() error {
 	for _, e := range entries {
 		x.response(w, e, path.Join(x.rel, e.Name))
 	}
-	io.WriteString(w, "</D:multistatus>")
-	w.Flush()
+	_, _ = io.WriteString(w, "</D:multistatus>")
+	_ = w.Flush()
 	return nil
 }
 
@@ -61,9 +61,9 @@ func (x *exchange) proppatch() error {
 		return errNotFound
 	}
 	w := x.multistatus()
-	io.WriteString(w, "<D:response><D:href>"+x.href(x.rel, false)+"</D:href><D:propstat><D:prop></D:prop>"+
+	_, _ = io.WriteString(w, "<D:response><D:href>"+x.href(x.rel, false)+"</D:href><D:propstat><D:prop></D:prop>"+
 		"<D:status>HTTP/1.1 403 Forbidden</D:status></D:propstat></D:response></D:multistatus>")
-	w.Flush()
+	_ = w.Flush()
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (x *exchange) multistatus() *bufio.Writer {
 
 func (x *exchange) response(w *bufio.Writer, e entry, rel string) {
 	io.WriteString(w, "<D:response>\n<D:href>"+x.href(rel, e.Dir)+"</D:href>\n<D:propstat>\n<D:prop>\n<D:displayname>")
-	xml.EscapeText(w, []byte(e.Name))
+	_ = xml.EscapeText(w, []byte(e.Name))
 	io.WriteString(w, "</D:displayname>\n")
 	if !e.Dir {
 		io.WriteString(w, "<D:getcontentlength>"+strconv.FormatInt(e.Size, 10)+"</D:getcontentlength>\n")

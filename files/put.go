@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -30,31 +31,28 @@ func (x *exchange) put() error {
 
 // upload writes the request's body to f.
 func (x *exchange) upload(f *os.File) error {
-	_, err := x.receive(f)
+	err := x.receive(f)
 	return err
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
 
 // receive copies the request's body to w in large steps and says what broke, the body or the disk.
-func (x *exchange) receive(w io.Writer) (int64, error) {
+func (x *exchange) receive(w io.Writer) error {
 	b := buffers.Get().(*[]byte)
 	defer buffers.Put(b)
-	var n int64
 	for {
 		got, err := x.Read(*b)
 		if got > 0 {
-			wrote, werr := w.Write((*b)[:got])
-			n += int64(wrote)
-			if werr != nil {
-				return n, werr
+			if _, err := w.Write((*b)[:got]); err != nil {
+				return err
 			}
 		}
-		if err == io.EOF {
-			return n, nil
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
 		if err != nil {
-			return n, x.brokenBody(err)
+			return x.brokenBody(err)
 		}
 	}
 }

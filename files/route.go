@@ -99,15 +99,15 @@ func (x *exchange) cutWithShare() (done func()) {
 		defer close(finished)
 		cancel()
 		past := time.Unix(1, 0)
-		rc.SetReadDeadline(past)
-		rc.SetWriteDeadline(past)
+		_ = rc.SetReadDeadline(past)
+		_ = rc.SetWriteDeadline(past)
 	})
 	return func() {
 		if !stop() {
 			<-finished
 			// The answer is out; the connection may serve on.
-			rc.SetReadDeadline(time.Time{})
-			rc.SetWriteDeadline(time.Time{})
+			_ = rc.SetReadDeadline(time.Time{})
+			_ = rc.SetWriteDeadline(time.Time{})
 		}
 		cancel()
 	}

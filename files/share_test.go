@@ -197,7 +197,7 @@ func TestTTL(t *testing.T) {
 		if st := s.Status(); !st.Serving || status(s, "GET", "/xfer/") != 200 {
 			t.Errorf("before the end: %+v", st)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if s.Status().Serving || status(s, "GET", "/xfer/") != 404 {
 			t.Error("still serving after the end")

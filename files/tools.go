@@ -136,7 +136,7 @@ func (s *Share) runStop(_ context.Context, sid string, _ []byte) (string, bool) 
 		return `{"stopped":false,"note":"nothing was shared"}`, false
 	}
 	defer s.ending.Done()
-	s.record(stopped(l), sid)
+	_ = s.record(stopped(l), sid)
 	l.close()
 	return string(plainJSON(struct {
 		Stopped bool   `json:"stopped"`

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"compress/flate"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"path"
@@ -87,7 +88,7 @@ func copyUntil(ctx context.Context, w io.Writer, r io.Reader) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if _, err := io.CopyN(w, r, copyChunk); err == io.EOF {
+		if _, err := io.CopyN(w, r, copyChunk); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -89,7 +90,7 @@ func TestCallersExitCodes(t *testing.T) {
 	} {
 		server := fakeBridge(t, c.call)
 		for name, argv := range callers(t) {
-			args := append(append(argv[1:len(argv):len(argv)], "--url", server.URL), c.args...)
+			args := slices.Concat(argv[1:], []string{"--url", server.URL}, c.args)
 			if name == "a2mcp call" {
 				for i := range args {
 					if args[i] == "--timeout" {
@@ -103,7 +104,7 @@ func TestCallersExitCodes(t *testing.T) {
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
 	for name, argv := range callers(t) {
-		checkCaller(t, name+": dead bridge", argv[0], append(argv[1:len(argv):len(argv)], "--url", dead.URL, "echo"), "right", 5, "")
+		checkCaller(t, name+": dead bridge", argv[0], slices.Concat(argv[1:], []string{"--url", dead.URL, "echo"}), "right", 5, "")
 	}
 }
 
@@ -140,7 +141,7 @@ func TestCallersArgumentsAndImages(t *testing.T) {
 	})
 	for name, argv := range callers(t) {
 		dir := t.TempDir()
-		args := append(argv[1:len(argv):len(argv)], "--url", server.URL, "--out", dir, "a/../tool", "text=a=b <ä>", "n:=[1,2.5]")
+		args := slices.Concat(argv[1:], []string{"--url", server.URL, "--out", dir, "a/../tool", "text=a=b <ä>", "n:=[1,2.5]"})
 		cmd := exec.Command(argv[0], args...)
 		cmd.Env = append(os.Environ(), "A2MCP_TOKEN=right")
 		out, err := cmd.Output()
