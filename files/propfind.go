@@ -71,20 +71,20 @@ func (x *exchange) multistatus() *bufio.Writer {
 	x.w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 	x.w.WriteHeader(http.StatusMultiStatus)
 	w := bufio.NewWriterSize(x.w, 32<<10)
-	io.WriteString(w, `<?xml version="1.0" encoding="utf-8" ?>`+"\n"+`<D:multistatus xmlns:D="DAV:">`+"\n")
+	_, _ = io.WriteString(w, `<?xml version="1.0" encoding="utf-8" ?>`+"\n"+`<D:multistatus xmlns:D="DAV:">`+"\n")
 	return w
 }
 
 func (x *exchange) response(w *bufio.Writer, e entry, rel string) {
-	io.WriteString(w, "<D:response>\n<D:href>"+x.href(rel, e.Dir)+"</D:href>\n<D:propstat>\n<D:prop>\n<D:displayname>")
+	_, _ = io.WriteString(w, "<D:response>\n<D:href>"+x.href(rel, e.Dir)+"</D:href>\n<D:propstat>\n<D:prop>\n<D:displayname>")
 	_ = xml.EscapeText(w, []byte(e.Name))
-	io.WriteString(w, "</D:displayname>\n")
+	_, _ = io.WriteString(w, "</D:displayname>\n")
 	if !e.Dir {
-		io.WriteString(w, "<D:getcontentlength>"+strconv.FormatInt(e.Size, 10)+"</D:getcontentlength>\n")
+		_, _ = io.WriteString(w, "<D:getcontentlength>"+strconv.FormatInt(e.Size, 10)+"</D:getcontentlength>\n")
 	}
-	io.WriteString(w, "<D:getlastmodified>"+e.info.ModTime().UTC().Format(http.TimeFormat)+"</D:getlastmodified>\n<D:resourcetype>")
+	_, _ = io.WriteString(w, "<D:getlastmodified>"+e.info.ModTime().UTC().Format(http.TimeFormat)+"</D:getlastmodified>\n<D:resourcetype>")
 	if e.Dir {
-		io.WriteString(w, "<D:collection/>")
+		_, _ = io.WriteString(w, "<D:collection/>")
 	}
-	io.WriteString(w, "</D:resourcetype>\n</D:prop>\n<D:status>HTTP/1.1 200 OK</D:status>\n</D:propstat>\n</D:response>\n")
+	_, _ = io.WriteString(w, "</D:resourcetype>\n</D:prop>\n<D:status>HTTP/1.1 200 OK</D:status>\n</D:propstat>\n</D:response>\n")
 }
