@@ -2,7 +2,6 @@ package refhost
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -89,16 +88,28 @@ func (h *Host) call(conn context.Context, req *hostrpc.Request) {
 	r := &running{id: id, cancel: cancel, began: time.Now()}
 	h.calls.add(r)
 	h.opt.Called(Event{CallID: id, Name: name, Arguments: arguments, State: EventStarted})
+	var once sync.Once
+	answer := func(out outcome) {
+		once.Do(func() {
+			h.calls.remove(id)
+			state := endState(out.isError)
+			if out.cancelled {
+				state = EventCancelled
+			}
+			h.opt.Called(Event{CallID: id, Name: name, State: state, Took: time.Since(r.began)})
+			out.reply(req)
+		})
+	}
+	// A tool that does not care about being cancelled cannot hold up the answer.
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(cancelGrace, func() { answer(outcome{cancelled: true}) })
+	})
 	go func() {
-		defer cancel()
-		defer h.calls.remove(id)
 		out := h.carryOut(ctx, r, t, arguments)
-		state := endState(out.isError)
-		if out.cancelled {
-			state = EventCancelled
-		}
-		h.opt.Called(Event{CallID: id, Name: name, State: state, Took: time.Since(r.began)})
-		out.reply(req)
+		out.cancelled = out.cancelled || ctx.Err() != nil
+		answer(out)
+		stop()
+		cancel()
 	}()
 }
 
@@ -147,50 +158,25 @@ func (h *Host) carryOut(ctx context.Context, r *running, t *tool, arguments []by
 			}
 		}
 	}
-	letGo := func() {
-		if t.exclusive {
-			<-h.exclusive
-		}
+	if t.exclusive {
+		defer func() { <-h.exclusive }()
 	}
 	if t.asks && h.opt.Approve != nil {
 		h.say(r.id, proto.StateApproval)
 		approved := h.opt.Approve(ctx, t.name, arguments)
-		if ctx.Err() != nil || !approved {
-			letGo()
-			if ctx.Err() != nil {
-				return outcome{cancelled: true}
-			}
+		switch {
+		case ctx.Err() != nil:
+			return outcome{cancelled: true}
+		case !approved:
 			return outcome{content: proto.TextContent("Tool call denied by user: " + t.name), isError: true}
 		}
 		h.say(r.id, proto.StateRunning)
 	}
-	return h.runTool(ctx, r, t, arguments, letGo)
-}
-
-// runTool runs the tool beside this goroutine, so that a tool that does not care
-// about ctx cannot hold up the answer.
-func (h *Host) runTool(ctx context.Context, r *running, t *tool, arguments []byte, letGo func()) outcome {
-	done := make(chan outcome, 1)
-	go func() {
-		defer letGo()
-		content, isError, err := h.protect(ctx, r, t, arguments)
-		if err != nil {
-			content, isError = proto.TextContent(err.Error()), true
-		}
-		done <- outcome{content: content, isError: isError, cancelled: errors.Is(err, context.Canceled)}
-	}()
-	select {
-	case out := <-done:
-		return out
-	case <-ctx.Done():
+	content, isError, err := h.protect(ctx, r, t, arguments)
+	if err != nil {
+		content, isError = proto.TextContent(err.Error()), true
 	}
-	select {
-	case out := <-done:
-		out.cancelled = true
-		return out
-	case <-time.After(cancelGrace):
-		return outcome{cancelled: true}
-	}
+	return outcome{content: content, isError: isError}
 }
 
 // protect turns a tool's panic into its error.
