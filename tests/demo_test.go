@@ -1,3 +1,5 @@
+//go:build unix
+
 package tests
 
 import (
@@ -14,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,9 +35,6 @@ type demo struct {
 // startDemo starts the demo in folders of its own and waits until it serves.
 func startDemo(t *testing.T, args ...string) *demo {
 	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("the demo is driven by signals here")
-	}
 	d := &demo{out: &lockedText{}, cwd: t.TempDir(), liveBridge: &liveBridge{dir: t.TempDir(), client: &http.Client{Transport: &http.Transport{}}, stderr: &lockedText{}}}
 	d.cmd = exec.Command(binary(t), append([]string{"demo", "--agent-dir", d.dir}, args...)...)
 	d.cmd.Dir, d.cmd.Stdout, d.cmd.Stderr = d.cwd, d.out, d.stderr
