@@ -24,11 +24,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", link+string(os.PathListSeparator)+env.Getenv("PATH"))
 			hello := `{"jsonrpc":"2.0","id":"h1","method":"hello","params":{"protocol":1,"host":{"name":"x","version":"1","mode":"m","pid":1},"agentDir":"` +
 				filepath.ToSlash(filepath.Join(env.WorkDir, "agent")) + `","home":"/","cwd":"/","features":[],"memory":null}}` + "\n"
-			if err := os.WriteFile(filepath.Join(env.WorkDir, "hello-lines"), []byte(hello), 0o600); err != nil {
-				return err
-			}
-			start := hello + `{"jsonrpc":"2.0","id":"h2","method":"session_start","params":{"sessionId":"m","isMain":true,"hasUI":true,"cwd":"/","mains":1}}` + "\n"
-			return os.WriteFile(filepath.Join(env.WorkDir, "start-lines"), []byte(start), 0o600)
+			return os.WriteFile(filepath.Join(env.WorkDir, "hello-lines"), []byte(hello), 0o600)
 		},
 	})
 }
