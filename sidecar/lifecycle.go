@@ -149,7 +149,7 @@ func (s *sidecar) mains(ctx context.Context, limit time.Duration, otherwise int)
 }
 
 // endTimeout is how long transfers may go on once the host has gone (P6).
-const endTimeout = 4 * time.Second
+const endTimeout = 3500 * time.Millisecond
 
 // end is the end of Run: the port is given up, calls in flight have failed with
 // the connection and are recorded, downloads get a moment.
