@@ -48,6 +48,13 @@ func readConfig(path string) (Config, []string, error) {
 	return cfg, warnings, nil
 }
 
+// CheckConfig reads a configuration as a bridge that starts would, and reports
+// what is odd about it, or every problem in one error. It changes nothing.
+func CheckConfig(path string) (warnings []string, err error) {
+	_, warnings, err = readConfig(path)
+	return warnings, err
+}
+
 // createConfig makes a first configuration. The file appears whole or not at
 // all, and never replaces one that another first start has just made.
 func createConfig(path string) error {

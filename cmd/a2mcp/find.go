@@ -14,22 +14,17 @@ import (
 type target struct {
 	URL       string `help:"Address of the bridge. Default: the bridge that is running on this machine." env:"A2MCP_URL" placeholder:"URL"`
 	TokenFile string `help:"File that holds the token. Default: $A2MCP_TOKEN, then the bridge's own configuration." placeholder:"FILE" type:"existingfile"`
-	AgentDir  string `help:"Folder of the host's agent, where its bridge leaves its address." env:"PI_CODING_AGENT_DIR" placeholder:"DIR"`
+	agentFolder
 }
 
 // connect finds the bridge.
 func (t target) connect() (*client, error) {
-	dir := t.AgentDir
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, failed(exitUsage, "no home folder: give --url and --token-file")
-		}
-		dir = filepath.Join(home, ".omp", "agent")
+	dir, err := t.path()
+	if err != nil {
+		return nil, err
 	}
 	address := t.URL
 	if address == "" {
-		var err error
 		if address, err = runningBridge(dir); err != nil {
 			return nil, err
 		}

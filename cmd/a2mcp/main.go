@@ -16,11 +16,14 @@ import (
 
 // cli is the command line.
 type cli struct {
-	Sidecar sidecarCmd `cmd:"" help:"Serve a host over standard input and output. Hosts start this; people start demo."`
-	Demo    demoCmd    `cmd:"" help:"Run a small host with its bridge and show every call."`
-	Call    callCmd    `cmd:"" help:"Call a tool of a running host."`
-	Tools   toolsCmd   `cmd:"" help:"List the tools of a running host."`
-	Version versionCmd `cmd:"" help:"Print the version of this binary and of what it is built from."`
+	Sidecar   sidecarCmd   `cmd:"" help:"Serve a host over standard input and output. Hosts start this; people start demo."`
+	Demo      demoCmd      `cmd:"" help:"Run a small host with its bridge and show every call."`
+	Install   installCmd   `cmd:"" help:"Put the bridge where omp finds it."`
+	Uninstall uninstallCmd `cmd:"" help:"Take it away again."`
+	Doctor    doctorCmd    `cmd:"" help:"Prove the chain from the host to a call, one line a stage."`
+	Call      callCmd      `cmd:"" help:"Call a tool of a running host."`
+	Tools     toolsCmd     `cmd:"" help:"List the tools of a running host."`
+	Version   versionCmd   `cmd:"" help:"Print the version of this binary and of what it is built from."`
 }
 
 // exitCode is an error that says how the process ends; its text has been printed.

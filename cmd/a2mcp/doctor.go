@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/a2mcp/a2mcp/proto"
+	"github.com/a2mcp/a2mcp/sidecar"
+)
+
+// doctorCmd proves the chain from the host to a call.
+type doctorCmd struct {
+	target
+	Timeout time.Duration `help:"How long a stage may take." default:"15s"`
+}
+
+// doctor is one examination. A stage returns what it found, or an error whose
+// text ends with the way out; what the stages before it found is here.
+type doctor struct {
+	doctorCmd
+	dir    string // agent folder
+	client *client
+}
+
+// errNotHere marks a stage that has nothing to examine, which is no failure.
+type errNotHere string
+
+func (e errNotHere) Error() string { return string(e) }
+
+// Help is the long text of a2mcp doctor --help.
+func (doctorCmd) Help() string {
+	return `Examines the chain link by link and stops at the first that is broken. It calls a tool that does not exist, so
+nothing runs and nobody is asked, and shares an empty folder for a moment if nothing is shared. Exit codes: 0 all is
+well, 1 something is broken and how to mend it was said.`
+}
+
+// Run is a2mcp doctor.
+func (cmd doctorCmd) Run() error {
+	dir, err := cmd.path()
+	if err != nil {
+		return report(err)
+	}
+	d := &doctor{doctorCmd: cmd, dir: dir}
+	defer func() {
+		if d.client != nil {
+			d.client.end()
+		}
+	}()
+	for _, stage := range []struct {
+		name string
+		run  func(context.Context) (string, error)
+	}{
+		{"host", d.host},
+		{"extension", d.extension},
+		{"configuration", d.configuration},
+		{"port", d.port},
+		{"token", d.tokenAndSession},
+		{"catalogue", d.catalogue},
+		{"call", d.call},
+		{"audit", d.audit},
+		{"share", d.share},
+		{"tunnel", d.tunnel},
+	} {
+		ctx, done := context.WithTimeout(context.Background(), cmd.Timeout)
+		found, err := stage.run(ctx)
+		done()
+		var notHere errNotHere
+		switch {
+		case errors.As(err, &notHere):
+			fmt.Fprintf(os.Stdout, "-     %-14s %s\n", stage.name, printable(err.Error()))
+		case err != nil:
+			fmt.Fprintf(os.Stdout, "FAIL  %-14s %s\n", stage.name, printable(err.Error()))
+			return exitCode(1)
+		default:
+			fmt.Fprintf(os.Stdout, "ok    %-14s %s\n", stage.name, printable(found))
+		}
+	}
+	return nil
+}
+
+func (d *doctor) host(ctx context.Context) (string, error) {
+	path, err := exec.LookPath("omp")
+	if err != nil {
+		return "", errNotHere("omp is not on the PATH; a host that is started in another way may still be here")
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w; mend the installation of omp first", path, err)
+	}
+	return strings.TrimSpace(string(out)) + " at " + path, nil
+}
+
+func (d *doctor) extension(context.Context) (string, error) {
+	dir := filepath.Join(d.dir, "extensions", "a2mcp")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "", errNotHere("nothing in " + dir + "; unless it was linked as a plugin: a2mcp install")
+	}
+	wanted, err := wantedFiles()
+	if err != nil {
+		return "", err
+	}
+	for name, data := range wanted {
+		have, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !bytes.Equal(have, data) {
+			return "", fmt.Errorf("%s is not that of this a2mcp (%s); run a2mcp install and start omp again", filepath.Join(dir, name), version())
+		}
+	}
+	return dir, nil
+}
+
+func (d *doctor) configuration(context.Context) (string, error) {
+	path := cmp.Or(os.Getenv("A2MCP_CONFIG"), filepath.Join(d.dir, "a2mcp.json"))
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s is not there yet; the host makes it when it starts", path)
+	}
+	warnings, err := sidecar.CheckConfig(path)
+	if err != nil {
+		return "", err
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		warnings = append(warnings, fmt.Sprintf("others on this machine can read it (mode %04o): chmod 600 %s", info.Mode().Perm(), path))
+	}
+	return strings.Join(append([]string{path}, warnings...), "; "), nil
+}
+
+func (d *doctor) port(context.Context) (string, error) {
+	c, err := d.connect()
+	if err != nil {
+		return "", fmt.Errorf("%w; start omp and look at `/a2mcp` in it", err)
+	}
+	d.client = c
+	return c.url, nil
+}
+
+func (d *doctor) tokenAndSession(ctx context.Context) (string, error) {
+	if err := d.client.initialize(ctx); err != nil {
+		return "", err
+	}
+	return "accepted; session " + d.client.session, nil
+}
+
+func (d *doctor) catalogue(ctx context.Context) (string, error) {
+	raw, err := d.client.request(ctx, callID, proto.MethodToolsList, nil)
+	if err != nil {
+		return "", fmt.Errorf("%w; the host does not answer: see `/a2mcp` in it", err)
+	}
+	var list struct {
+		Tools []struct{ Name string }
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return "", err
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return fmt.Sprintf("%d tools: %s", len(names), shorten(strings.Join(names, " "), 80)), nil
+}
+
+// probe is the name of a tool that no host has: a call of it goes the whole way,
+// and nothing runs.
+const probe = "a2mcp_doctor"
+
+func (d *doctor) call(ctx context.Context) (string, error) {
+	began := time.Now()
+	text, isError, err := d.callTool(ctx, probe, `{}`)
+	switch {
+	case err != nil:
+		return "", err
+	case !isError || !strings.Contains(text, "not exposed"):
+		return "", fmt.Errorf("a call of a tool that is not there was answered %q; see `/a2mcp` in the host", shorten(text, 80))
+	}
+	return fmt.Sprintf("answered by the host in %s", time.Since(began).Round(100*time.Microsecond)), nil
+}
+
+func (d *doctor) callTool(ctx context.Context, name, arguments string) (text string, isError bool, err error) {
+	raw, err := d.client.request(ctx, callID, proto.MethodToolsCall, fmt.Appendf(nil, `{"name":%s,"arguments":%s}`, proto.Encode(name), arguments))
+	if err != nil {
+		return "", false, err
+	}
+	var res struct {
+		Content []struct{ Text string }
+		IsError bool
+	}
+	if err := json.Unmarshal(raw, &res); err != nil || len(res.Content) == 0 {
+		return "", false, failed(exitProtocol, "%s was answered without a text", name)
+	}
+	return res.Content[0].Text, res.IsError, nil
+}
+
+// audit looks for the two records of the call above (L1).
+func (d *doctor) audit(context.Context) (string, error) {
+	path := cmp.Or(os.Getenv("A2MCP_AUDIT"), filepath.Join(d.dir, "a2mcp.log"))
+	data, err := tail(path, 64<<10)
+	if err != nil {
+		return "", fmt.Errorf("%w; `/a2mcp` in the host tells where the log is", err)
+	}
+	phases := map[string]bool{}
+	for line := range bytes.Lines(data) {
+		var record struct{ SID, Phase, Tool string }
+		if json.Unmarshal(line, &record) == nil && record.Tool == probe && record.SID == d.client.session {
+			phases[record.Phase] = true
+		}
+	}
+	if !phases["start"] || !phases["done"] {
+		return "", fmt.Errorf("the call is not in %s; `/a2mcp` in the host counts records that were lost and says why", path)
+	}
+	return "both records are in " + path, nil
+}
+
+func tail(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(max(0, info.Size()-most), io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(file)
+}
+
+// share fetches a file over /xfer/, unless that would end somebody's share (X2).
+func (d *doctor) share(ctx context.Context) (string, error) {
+	text, _, err := d.callTool(ctx, "xfer_status", `{}`)
+	if err != nil {
+		return "", err
+	}
+	var status struct{ Serving bool }
+	if json.Unmarshal([]byte(text), &status) == nil && status.Serving {
+		return "", errNotHere("something is shared already; left alone")
+	}
+	dir, err := os.MkdirTemp("", "a2mcp-doctor-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	text, isError, err := d.callTool(ctx, "xfer_share", fmt.Sprintf(`{"path":%s,"ttlSeconds":60,"readOnly":true}`, proto.Encode(dir)))
+	switch {
+	case err != nil:
+		return "", err
+	case isError:
+		return "", errNotHere(text)
+	}
+	defer func() { _, _, _ = d.callTool(ctx, "xfer_stop", `{}`) }() // its time to live ends it too
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(d.client.url, "/")+"/xfer/?json", http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	d.client.headers(req)
+	resp, err := d.client.http.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("a shared folder was answered with %s; see the host's log", resp.Status)
+	}
+	return "a folder was shared, listed and closed", nil
+}
+
+func (d *doctor) tunnel(context.Context) (string, error) {
+	path, err := exec.LookPath("cloudflared")
+	if err != nil {
+		return "", errNotHere("cloudflared is not on the PATH; `/a2mcp tunnel` fetches it when it is wanted")
+	}
+	return path, nil
+}
