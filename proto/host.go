@@ -162,9 +162,26 @@ type HostState struct {
 
 // LLMState is the state of the host's own model requests.
 type LLMState struct {
+	Wanted   bool  `json:"wanted"` // what the host brings about at each session_start (D8)
 	Armed    bool  `json:"armed"`
 	Degraded bool  `json:"degraded"`
 	Denied   int64 `json:"denied"`
+}
+
+// LLMSet asks the host to deny its own model requests, or to allow them.
+type LLMSet struct {
+	Deny    bool `json:"deny"`
+	AtStart bool `json:"atStart"` // of a session, not of a caller: what is wished already
+}
+
+// LLMResult says what LLMSet came to.
+type LLMResult struct {
+	Armed        bool     `json:"armed"`
+	Degraded     bool     `json:"degraded"` // D10
+	Shadowed     []string `json:"shadowed"` // providers whose ways that are not fetch are closed
+	TripwireKeys int      `json:"tripwireKeys"`
+	ModelPushed  *string  `json:"modelPushed"` // the model row that the deny copy stands for
+	Missing      []string `json:"missing"`     // what a restore did not bring back, or why it is degraded
 }
 
 // CallRef names a call, for tools/cancel.

@@ -6,7 +6,10 @@ import { Calls } from "./calls";
 import { Cards } from "./cards";
 import type { Channel } from "./channel";
 import { RpcError } from "./channel";
+import { text } from "./change";
 import type { Host, Session } from "./host";
+import { Inference } from "./inference";
+import { registerOffline, settleModel } from "./offline";
 import { Operator } from "./operator";
 import * as p from "./protocol";
 import { idOf, Sessions } from "./sessions";
@@ -22,6 +25,8 @@ export class Bridge {
 	#sessions!: Sessions;
 	#cards!: Cards;
 	#calls!: Calls;
+	/** The switch of the host's own inference; undefined where the host lacks what it takes. */
+	#inference: Inference | undefined;
 	#operator!: Operator;
 	#sidecar!: Sidecar;
 	/** The extension API of the last factory run, for the host's tools without a main session. */
@@ -41,9 +46,12 @@ export class Bridge {
 	attach(api: ExtensionAPI, host: Host): void {
 		this.#api = api;
 		if (!this.#host) this.#build(host);
+		registerOffline(api, host);
 		this.#operator.register(api, (args, sessionId) => this.#command(args, sessionId));
-		api.on("session_start", (_event, ctx) => this.#sessionStart(ctx));
+		api.on("session_start", (_event, ctx) => this.#sessionStart(api, ctx));
 		api.on("session_shutdown", (_event, ctx) => this.#sessionShutdown(ctx));
+		api.on("before_agent_start", () => this.#inference?.assert());
+		api.on("session_switch", () => this.#inference?.assert()); // a resumed session brings its own model row
 		api.on("agent_end", () => this.#cards.turnEnded());
 		api.on("tool_approval_requested", event => this.#state(event.toolCallId, p.CallState.awaitingApproval));
 		api.on("tool_approval_resolved", event => this.#state(event.toolCallId, p.CallState.running));
@@ -64,6 +72,16 @@ export class Bridge {
 			},
 			() => this.#api.getAllTools(),
 		);
+		const lacks = Inference.lacks(host);
+		if (lacks.length === 0) {
+			this.#inference = new Inference(
+				host,
+				this.#sessions,
+				() => this.#ownAddress(),
+				denied => this.#note(p.ToSidecar.llmDenied, { denied }),
+			);
+		}
+		host.missing.push(...lacks);
 		this.#sidecar = new Sidecar({
 			binary: binaryFor(this.folder),
 			logger: () => host.logger,
@@ -107,6 +125,7 @@ export class Bridge {
 			p.Feature.remember,
 		];
 		if (Cards.able(this.#sessions.main())) features.push(p.Feature.cards);
+		if (this.#inference) features.push(p.Feature.llm);
 		return features;
 	}
 
@@ -140,7 +159,8 @@ export class Bridge {
 		return answer;
 	}
 
-	async #sessionStart(ctx: ExtensionContext): Promise<void> {
+	async #sessionStart(api: ExtensionAPI, ctx: ExtensionContext): Promise<void> {
+		this.#inference?.assert(); // before anything waits (D8)
 		this.#operator.began(ctx);
 		const session = this.#sessions.of(ctx);
 		if (!session) {
@@ -154,6 +174,7 @@ export class Bridge {
 			this.#mode = modeOf(ctx, session, this.#host);
 			this.#cwd = ctx.cwd;
 		}
+		await this.#settleModel(api, ctx);
 		this.#sidecar.ensure();
 		await this.#sidecar.settled(startLimit);
 		const channel = this.#sidecar.channel;
@@ -163,6 +184,21 @@ export class Bridge {
 		} catch (error) {
 			this.#host.logger.warn("a2mcp: session_start", { error: String(error) });
 		}
+	}
+
+	async #settleModel(api: ExtensionAPI, ctx: ExtensionContext): Promise<void> {
+		try {
+			const notice = await settleModel(api, ctx);
+			if (notice !== undefined) this.#operator.notice({ level: "info", text: notice });
+		} catch (error) {
+			this.#host.logger.warn("a2mcp: the placeholder model", { error: String(error) });
+		}
+		this.#inference?.assert();
+	}
+
+	/** host:port of the bridge, from what the sidecar left here. */
+	#ownAddress(): string {
+		return `127.0.0.1:${(this.#memory as p.Memory | null)?.port ?? 0}`;
 	}
 
 	#startOf(ctx: ExtensionContext): p.SessionStart {
@@ -209,6 +245,8 @@ export class Bridge {
 				return this.#calls.call((params ?? {}) as { callId?: unknown });
 			case p.ToHost.toolsCancel:
 				return this.#calls.cancel((params as p.CallRef).callId);
+			case p.ToHost.llmSet:
+				return this.#llmSet(params as p.LLMSet);
 			case p.ToHost.card:
 				return this.#card(params as OwnCard);
 			case p.ToHost.notify:
@@ -229,7 +267,16 @@ export class Bridge {
 			this.#toolNames = names;
 			this.#note(p.ToSidecar.toolsChanged, {});
 		}
-		return { mains: this.#sessions.mains().length, llm: { armed: false, degraded: false, denied: 0 } };
+		return { mains: this.#sessions.mains().length, llm: this.#inference?.state ?? noSwitch };
+	}
+
+	#llmSet(params: p.LLMSet): p.LLMResult {
+		if (!this.#inference) throw new RpcError(p.ErrorCode.methodNotFound, `this host lacks ${this.#host.missing.join(", ")}`);
+		try {
+			return this.#inference.set(params.deny === true);
+		} catch (error) {
+			throw new RpcError(p.ErrorCode.internal, text(error));
+		}
 	}
 
 	/** A call of one of the bridge's own tools, which the host did not run but shows. */
@@ -247,7 +294,7 @@ export class Bridge {
 			const params: p.OperatorCommand = { name: "a2mcp", args, sessionId };
 			return await channel.request<p.Message>(p.ToSidecar.command, params, commandLimit);
 		} catch (error) {
-			return { level: "error", text: `a2mcp: ${error instanceof Error ? error.message : error}` };
+			return { level: "error", text: `a2mcp: ${text(error)}` };
 		}
 	}
 
@@ -258,10 +305,26 @@ export class Bridge {
 			await this.#sidecar.settled(startLimit);
 			if (this.#sidecar.channel) return { level: "info", text: "a2mcp runs again" };
 		}
+		if (word === "allow") return this.#allow();
 		const why = this.#sidecar.stopped ?? "the sidecar is starting";
-		return { level: "error", text: `a2mcp is not running: ${why}. \`/a2mcp start\` tries again` };
+		return {
+			level: "error",
+			text: `a2mcp is not running: ${why}. \`/a2mcp start\` tries again, \`/a2mcp allow\` lets this host use its models`,
+		};
+	}
+
+	/** Gives inference back without a sidecar: the operator has the last word. */
+	#allow(): p.Message {
+		try {
+			this.#inference?.set(false);
+			return { level: "info", text: "this host uses its models again" };
+		} catch (error) {
+			return { level: "error", text: `a2mcp: ${text(error)}` };
+		}
 	}
 }
+
+const noSwitch: p.LLMState = { wanted: false, armed: false, degraded: false, denied: 0 };
 
 interface OwnCard {
 	callId: string;

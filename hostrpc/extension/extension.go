@@ -9,6 +9,7 @@ import "embed"
 // Files are the extension: its package.json and its modules. The sidecar's binary belongs in the same
 // folder, under the name a2mcp (a2mcp.exe on Windows).
 //
-//go:embed package.json bridge.ts calls.ts cards.ts channel.ts exclusive.ts host.ts index.ts operator.ts
-//go:embed progress.ts protocol.ts sessions.ts sidecar.ts
+//go:embed package.json bridge.ts calls.ts cards.ts change.ts channel.ts denial.ts exclusive.ts host.ts index.ts
+//go:embed inference.ts offline.ts operator.ts overrides.ts progress.ts protocol.ts redirects.ts sessions.ts
+//go:embed sidecar.ts tripwire.ts
 var Files embed.FS

@@ -12,7 +12,7 @@ const statusKey = "a2mcp";
 const withoutSidecar: Command = {
 	name: "a2mcp",
 	description: "the bridge that lets MCP clients call this host's tools",
-	words: ["start"],
+	words: ["start", "allow"],
 };
 
 export class Operator {

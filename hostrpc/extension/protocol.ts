@@ -135,9 +135,24 @@ export interface HostState {
 }
 
 export interface LLMState {
+	wanted: boolean;
 	armed: boolean;
 	degraded: boolean;
 	denied: number;
+}
+
+export interface LLMSet {
+	deny: boolean;
+	atStart: boolean;
+}
+
+export interface LLMResult {
+	armed: boolean;
+	degraded: boolean;
+	shadowed: string[];
+	tripwireKeys: number;
+	modelPushed: string | null;
+	missing: string[];
 }
 
 export interface CallRef {

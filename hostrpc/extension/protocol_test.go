@@ -67,7 +67,7 @@ func protocolTS() string {
 	for _, v := range []any{
 		proto.HostInfo{}, proto.Hello{}, proto.HelloResult{}, proto.Command{}, proto.SessionStart{}, proto.SessionStartResult{},
 		proto.SessionShutdown{}, proto.SessionShutdownResult{}, proto.MainsChanged{}, proto.OperatorCommand{}, proto.Message{},
-		proto.ToolState{}, proto.Denied{}, proto.HostState{}, proto.LLMState{}, proto.CallRef{}, proto.Status{},
+		proto.ToolState{}, proto.Denied{}, proto.HostState{}, proto.LLMState{}, proto.LLMSet{}, proto.LLMResult{}, proto.CallRef{}, proto.Status{},
 		proto.Memory{}, proto.Remember{},
 	} {
 		declare(&b, reflect.TypeOf(v))
