@@ -45,7 +45,7 @@ type message struct {
 }
 
 // patience is for a machine that has much else to do.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
