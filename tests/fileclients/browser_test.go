@@ -69,10 +69,25 @@ func (b *browser) clean(origin string) {
 	}
 }
 
-// X10, X5: the listing in a browser: light and dark, sorted, searched, on a small screen.
-func TestBrowserListing(t *testing.T) {
+// TestBrowser holds X10 and what X5 says of browsers, each part with a page and a bridge of its own.
+func TestBrowser(t *testing.T) {
 	c := startBrowser(t)
-	b := startBridge(t)
+	for _, part := range []struct {
+		name string
+		f    func(*testing.T, *browser, *bridge)
+	}{
+		{"listing", browseListing}, {"upload", browseUpload}, {"download", browseDownload},
+		{"hostile", browseHostileFiles}, {"without-scripts", browseWithoutScripts}, {"names", browseNames},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			c.tab(t)
+			part.f(t, c, startBridge(t))
+		})
+	}
+}
+
+// X10, X5: the listing in a browser: light and dark, sorted, searched, on a small screen.
+func browseListing(t *testing.T, c *browser, b *bridge) {
 	link := b.openBrowser(gallery(t))
 	c.scheme("light")
 	c.open(link)
@@ -140,9 +155,7 @@ func (b *browser) choose(files ...string) {
 }
 
 // X10, X7: uploading with the page's own button, with progress; what is refused is said.
-func TestBrowserUpload(t *testing.T) {
-	c := startBrowser(t)
-	b := startBridge(t)
+func browseUpload(t *testing.T, c *browser, b *bridge) {
 	dir, from := t.TempDir(), t.TempDir()
 	write(t, "there before", dir, "old.txt")
 	big, odd := write(t, string(noise(6_000_000)), from, "big file.bin"), write(t, "odd", from, "ü #1%.txt")
@@ -191,9 +204,7 @@ func TestBrowserUpload(t *testing.T) {
 }
 
 // X10: downloading a file and a folder with the page's own links.
-func TestBrowserDownload(t *testing.T) {
-	c := startBrowser(t)
-	b := startBridge(t)
+func browseDownload(t *testing.T, c *browser, b *bridge) {
 	dir := t.TempDir()
 	content := string(noise(3_000_000))
 	write(t, content, dir, "ä file.bin")
@@ -218,9 +229,7 @@ func TestBrowserDownload(t *testing.T) {
 }
 
 // X5, X10: a page that was uploaded cannot run scripts, call out or learn where it is.
-func TestBrowserHostileFiles(t *testing.T) {
-	c := startBrowser(t)
-	b := startBridge(t)
+func browseHostileFiles(t *testing.T, c *browser, b *bridge) {
 	dir := t.TempDir()
 	link := b.openBrowser(dir)
 	const script = `document.title = "ran"; fetch("./?json"); parent.postMessage(location.href, "*")`
@@ -253,9 +262,7 @@ func TestBrowserHostileFiles(t *testing.T) {
 }
 
 // X10: what the page is without scripts.
-func TestBrowserWithoutScripts(t *testing.T) {
-	c := startBrowser(t)
-	b := startBridge(t)
+func browseWithoutScripts(t *testing.T, c *browser, b *bridge) {
 	link := b.openBrowser(gallery(t))
 	c.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true})
 	c.open(link)
@@ -282,9 +289,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 }
 
 // X5: names of every kind, and a listing that is long.
-func TestBrowserNames(t *testing.T) {
-	c := startBrowser(t)
-	b := startBridge(t)
+func browseNames(t *testing.T, c *browser, b *bridge) {
 	dir := t.TempDir()
 	odd := []string{"<b>bold</b> & \"quotes\".html", "space  two  spaces.txt", "emoji 🦊 日本語 العربية.txt", strings.Repeat("long-name-", 20) + ".txt",
 		"tab\tand\nline.txt", "turn\u202etxt.exe", "100%25.txt", "a#b?c=d.txt", "back\\slash", "..dots..", "ＷＩＤＥ.txt", "e\u0301.txt", "not\xffutf8"}

@@ -18,14 +18,13 @@ import (
 	"time"
 )
 
-// browser is a headless Chromium with one page, spoken to over two pipes: the DevTools protocol, each
+// browser is a headless Chromium with one page at a time, spoken to over two pipes: the DevTools protocol, each
 // message ended by a NUL.
 type browser struct {
 	t       *testing.T
 	to      io.Writer
 	session string
 	downs   string // folder of downloads
-	profile string
 
 	mu      sync.Mutex
 	last    int
@@ -54,7 +53,7 @@ func startBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &browser{t: t, downs: t.TempDir(), profile: profile, waiting: map[int]chan message{}, changed: make(chan struct{})}
+	b := &browser{t: t, waiting: map[int]chan message{}, changed: make(chan struct{})}
 	theirIn, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -85,17 +84,28 @@ func startBrowser(t *testing.T) *browser {
 		from.Close()
 		os.RemoveAll(profile)
 	})
+	return b
+}
+
+// tab opens a fresh page for one test, which reports to t, and closes it with t.
+func (b *browser) tab(t *testing.T) {
+	t.Helper()
+	before := b.t
+	b.t = t
 	var target struct{ TargetID string }
 	b.into(b.call("Target.createTarget", map[string]any{"url": "about:blank"}), &target)
 	var attached struct{ SessionID string }
 	b.into(b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}), &attached)
-	b.session = attached.SessionID
+	b.session, b.downs = attached.SessionID, t.TempDir()
+	t.Cleanup(func() {
+		b.call("Target.closeTarget", map[string]any{"targetId": target.TargetID})
+		b.t = before
+	})
 	for _, domain := range []string{"Page", "Runtime", "Network", "Log", "DOM"} {
 		b.call(domain+".enable", nil)
 	}
 	b.size(1200, 800)
 	b.call("Browser.setDownloadBehavior", map[string]any{"behavior": "allow", "downloadPath": b.downs, "eventsEnabled": true})
-	return b
 }
 
 func (b *browser) read(from io.Reader) {
@@ -125,12 +135,21 @@ func (b *browser) read(from io.Reader) {
 // call sends a command to the page and waits for its result.
 func (b *browser) call(method string, params any) json.RawMessage {
 	b.t.Helper()
+	result, err := b.try(method, params)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return result
+}
+
+// try is call for what may go wrong.
+func (b *browser) try(method string, params any) (json.RawMessage, error) {
 	if params == nil {
 		params = map[string]any{}
 	}
 	raw, err := json.Marshal(params)
 	if err != nil {
-		b.t.Fatal(err)
+		return nil, err
 	}
 	answer := make(chan message, 1)
 	b.mu.Lock()
@@ -146,17 +165,16 @@ func (b *browser) call(method string, params any) json.RawMessage {
 	}
 	b.mu.Unlock()
 	if err != nil {
-		b.t.Fatalf("%s: %v", method, err)
+		return nil, fmt.Errorf("%s: %w", method, err)
 	}
 	select {
 	case m := <-answer:
 		if m.Error != nil {
-			b.t.Fatalf("%s: %s", method, m.Error)
+			return nil, fmt.Errorf("%s: %s", method, m.Error)
 		}
-		return m.Result
+		return m.Result, nil
 	case <-time.After(patience):
-		b.t.Fatalf("%s: no answer", method)
-		return nil
+		return nil, fmt.Errorf("%s: no answer", method)
 	}
 }
 
@@ -218,30 +236,45 @@ func (b *browser) open(address string) {
 // eval runs an expression in the page, waits for a promise, and returns its value as text.
 func (b *browser) eval(expression string) string {
 	b.t.Helper()
-	var out struct {
-		Result struct {
-			Value       any
-			Description string
-		}
-		ExceptionDetails json.RawMessage
+	value, err := b.tryEval(expression)
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
 	}
-	b.into(b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}), &out)
-	if out.ExceptionDetails != nil {
-		b.t.Fatalf("%s: %s", expression, out.ExceptionDetails)
-	}
-	if out.Result.Value == nil {
-		return ""
-	}
-	return fmt.Sprint(out.Result.Value)
+	return value
 }
 
-// until waits until an expression is true in the page.
+func (b *browser) tryEval(expression string) (string, error) {
+	raw, err := b.try("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true})
+	if err != nil {
+		return "", err
+	}
+	var out struct {
+		Result           struct{ Value any }
+		ExceptionDetails json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return "", err
+	}
+	if out.ExceptionDetails != nil {
+		return "", fmt.Errorf("exception: %s", out.ExceptionDetails)
+	}
+	if out.Result.Value == nil {
+		return "", nil
+	}
+	return fmt.Sprint(out.Result.Value), nil
+}
+
+// until waits until an expression is true in the page, which may be on its way to another one.
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	end := time.Now().Add(patience)
-	for b.eval(expression) != "true" {
+	for {
+		value, err := b.tryEval(expression)
+		if value == "true" {
+			return
+		}
 		if time.Now().After(end) {
-			b.t.Fatalf("never true: %s\n%s", expression, b.eval("document.body.innerText"))
+			b.t.Fatalf("never true: %s: %v\n%s", expression, err, b.eval("document.body.innerText"))
 		}
 		time.Sleep(20 * time.Millisecond) // asking again; the deadline decides
 	}
