@@ -22,9 +22,10 @@ test:
 	go vet ./...
 	go test -race ./...
 
-# With npm at hand: the conformance suites and real clients too.
+# With npm and apt at hand: the conformance suites and real clients of both routes too.
 test-all: test
 	tests/clients/run.sh
+	tests/fileclients/run.sh
 
 # What takes longer than CI should: kills, large bodies, floods. Not run in CI.
 soak: build

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -132,6 +133,9 @@ func (x *exchange) lock() error {
 		return err
 	}
 	token := "opaquelocktoken:" + newUUID()
+	if held := lockToken.FindString(x.r.Header.Get("If")); held != "" && x.r.ContentLength == 0 {
+		token = held // a lock that is renewed keeps its token, or the client thinks it lost
+	}
 	x.w.Header().Set("Lock-Token", "<"+token+">")
 	x.w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 	x.w.WriteHeader(status)
@@ -141,6 +145,9 @@ func (x *exchange) lock() error {
 		`<D:lockroot><D:href>`+x.href(x.rel, false)+`</D:href></D:lockroot></D:activelock></D:lockdiscovery></D:prop>`)
 	return nil
 }
+
+// lockToken is a token that lock gave out.
+var lockToken = regexp.MustCompile(`opaquelocktoken:[0-9a-f-]{36}`)
 
 func (x *exchange) unlock() error {
 	f, _, err := x.l.open(x.rel)

@@ -120,7 +120,7 @@ func (x *exchange) linger() {
 	if x.l != nil && x.l.ctx.Err() != nil {
 		return // the deadline of the share's end may just have been overwritten
 	}
-	_, _ = io.CopyN(io.Discard, x.raw, lingerBytes)
+	_, _ = io.CopyN(io.Discard, x.r.Body, lingerBytes)
 }
 
 // brokenBody tells why reading a request's body ended early.

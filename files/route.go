@@ -25,7 +25,7 @@ type exchange struct {
 	slash  bool            // the URL's path ended with a slash
 	query  url.Values
 	write  bool          // this request may write
-	raw    io.ReadCloser // the body without its limit
+	body   io.ReadCloser // the request's, up to the limit
 	begun  bool          // the body has been read from
 }
 
@@ -37,7 +37,7 @@ const (
 // ServeHTTP answers everything under /xfer; the caller's bearer, or the link in its place, has been
 // judged. Without a share it is 404 always (X7).
 func (s *Share) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{s: s, w: w, r: r, raw: r.Body}
+	x := &exchange{s: s, w: w, r: r}
 	l := s.enter()
 	if l == nil {
 		x.fail(errNotFound)
@@ -64,7 +64,9 @@ func (s *Share) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			x.fail(errReadOnly)
 			return
 		}
-		l.child.Handler().ServeHTTP(w, r)
+		limited := r.WithContext(r.Context())
+		limited.Body = x.body
+		l.child.Handler().ServeHTTP(w, limited)
 		return
 	}
 	if err := x.parse(); err != nil {
@@ -114,19 +116,21 @@ func (x *exchange) cutWithShare() (done func()) {
 }
 
 // limitBody is H3: a length that is over the limit is refused unread, one that turns out so breaks off.
+// The request keeps the body it came with: by that one net/http sees that a client still waits for 100
+// Continue, and answers it unread.
 func (x *exchange) limitBody() error {
 	limit := x.s.o.MaxBody()
 	if x.r.ContentLength > limit {
 		return errTooLarge
 	}
-	x.r.Body = http.MaxBytesReader(x.w, x.r.Body, limit)
+	x.body = http.MaxBytesReader(x.w, x.r.Body, limit)
 	return nil
 }
 
 // Read lets an upload read the request's body, and remembers that it began.
 func (x *exchange) Read(p []byte) (int, error) {
 	x.begun = true
-	return x.r.Body.Read(p)
+	return x.body.Read(p)
 }
 
 // parse finds out what the request is about.
