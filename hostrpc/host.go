@@ -80,6 +80,8 @@ func (h Host) CallTool(ctx context.Context, callID, name string, arguments []byt
 			out.Content = value
 		case "isError":
 			out.IsError = string(value) == "true"
+		case "background":
+			out.Background = string(value) == "true"
 		}
 	}
 	return out, nil
@@ -88,6 +90,17 @@ func (h Host) CallTool(ctx context.Context, callID, name string, arguments []byt
 // CancelTool asks the host to abort a call; the call itself then ends (M11).
 func (h Host) CancelTool(callID string) error {
 	return h.tell(proto.SidecarToolsCancel, proto.CallRef{CallID: callID})
+}
+
+// SetLLM asks the host to deny or allow its own model requests (D3). An *Error says
+// why nothing was changed.
+func (h Host) SetLLM(ctx context.Context, set proto.LLMSet) (proto.LLMResult, error) {
+	var res proto.LLMResult
+	raw, err := h.Conn.Call(ctx, proto.SidecarLLMSet, proto.Encode(set))
+	if err == nil {
+		err = json.Unmarshal(raw, &res)
+	}
+	return res, err
 }
 
 // CardStart draws the card of one of the bridge's own tools (M9).

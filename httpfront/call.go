@@ -104,6 +104,9 @@ func (f *Front) runHost(ctx context.Context, c *call, name string, arguments []b
 	}
 	switch out.Outcome {
 	case proto.OutcomeDone:
+		if out.Background {
+			f.background.Add(1)
+		}
 		return result{content: normalize(out.Content), isError: out.IsError}
 	case proto.OutcomeNotExposed:
 		return textResult(textNotExposed+name, true)

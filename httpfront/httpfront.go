@@ -68,6 +68,10 @@ type Options struct {
 	MaxBody       func() int64             // bytes
 	AuditRequired func() bool              // no record, no call (L5)
 
+	// SetInference switches the host's own model requests; ErrNoSwitch says that it
+	// cannot, any other error's text is the reason verbatim (D2).
+	SetInference func(ctx context.Context, enabled bool) (Inference, error)
+
 	// Remember leaves what [Front.Sessions] returns where a crash does not lose it
 	// (S5). It is called whenever that has changed, before the answer that makes it
 	// known.
@@ -83,6 +87,8 @@ type Front struct {
 	sessions *sessions
 	calls    calls
 	refused  atomic.Int64 // unauthorized attempts (A4)
+
+	background atomic.Int64 // calls that went to the background (M14)
 }
 
 // New makes a Front. All functions of opt have to be set.
@@ -96,9 +102,10 @@ func New(opt Options) *Front {
 // Stats is what the operator's status shows.
 type Stats struct {
 	Sessions     int
-	Running      int // calls at work in the host or the bridge
-	Waiting      int // calls that wait for the operator's approval (M6)
-	Queued       int // calls behind an exclusive one (M12)
+	Running      int   // calls at work in the host or the bridge
+	Waiting      int   // calls that wait for the operator's approval (M6)
+	Queued       int   // calls behind an exclusive one (M12)
+	Background   int64 // calls that the host went on with by itself (M14)
 	Unauthorized int64
 }
 
@@ -107,6 +114,7 @@ func (f *Front) Stats() Stats {
 	s := f.calls.count()
 	s.Sessions = len(f.sessions.ids())
 	s.Unauthorized = f.refused.Load()
+	s.Background = f.background.Load()
 	return s
 }
 

@@ -86,6 +86,16 @@ func (s *sessions) hold(id string) (release func()) {
 	}
 }
 
+// issued is the id if it is a live session's, else empty (L7).
+func (s *sessions) issued(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if live := s.byID[id]; live == nil || s.expiredLocked(live) {
+		return ""
+	}
+	return id
+}
+
 // end removes a session; false if it was not there.
 func (s *sessions) end(id string) bool {
 	s.mu.Lock()

@@ -178,6 +178,7 @@ type LLMSet struct {
 type LLMResult struct {
 	Armed        bool     `json:"armed"`
 	Degraded     bool     `json:"degraded"` // D10
+	Denied       int64    `json:"denied"`
 	Shadowed     []string `json:"shadowed"` // providers whose ways that are not fetch are closed
 	TripwireKeys int      `json:"tripwireKeys"`
 	ModelPushed  *string  `json:"modelPushed"` // the model row that the deny copy stands for
@@ -219,4 +220,7 @@ type Outcome struct {
 	Outcome string
 	Content []byte // a raw JSON array of content blocks; nil if the host sent none
 	IsError bool
+	// Background says that the host goes on with it and wakes its model with the
+	// result (M14).
+	Background bool
 }

@@ -92,6 +92,7 @@ func (s *sidecar) open(hello proto.Hello) {
 		AllowOrigin:   func(origin string) bool { return slices.Contains(s.config().Origins, origin) },
 		MaxBody:       func() int64 { return s.config().MaxBody },
 		AuditRequired: func() bool { return s.config().Audit == "required" },
+		SetInference:  s.setInference,
 		Remember:      s.remember,
 	})
 	s.recall(hello.Memory)

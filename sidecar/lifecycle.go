@@ -19,6 +19,9 @@ const (
 
 // sessionStart binds the port if it is not bound yet (P1).
 func (s *sidecar) sessionStart(ctx context.Context, p proto.SessionStart) proto.SessionStartResult {
+	if p.IsMain {
+		s.assertInference(ctx)
+	}
 	s.mu.Lock()
 	bound := s.server
 	s.mu.Unlock()

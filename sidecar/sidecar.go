@@ -75,6 +75,9 @@ type sidecar struct {
 	draining  sync.WaitGroup
 
 	remembering sync.Mutex // memory leaves in the order it was true
+
+	switching     sync.Mutex // one llm/set at a time (D8)
+	saidInference string     // guarded by switching
 }
 
 // Run serves one host until its input ends or ctx does. It returns ErrNoHost if

@@ -12,7 +12,7 @@ import (
 )
 
 // status is the running state in one message (F3).
-func (s *sidecar) status(context.Context) proto.Message {
+func (s *sidecar) status(ctx context.Context) proto.Message {
 	s.mu.Lock()
 	bound, broken := s.server, cmp.Or(s.configErr, s.refusal)
 	s.mu.Unlock()
@@ -30,9 +30,9 @@ func (s *sidecar) status(context.Context) proto.Message {
 	}
 	n := s.front.Stats()
 	lines = append(lines,
-		fmt.Sprintf("sessions=%d calls=%d waiting_for_approval=%d queued=%d unauthorized=%d",
-			n.Sessions, n.Running, n.Waiting, n.Queued, n.Unauthorized),
-		fmt.Sprintf("host_llm=%s audit=%s audit_failures=%d", s.config().HostLLM, s.paths.audit, s.audit.Failures()),
+		fmt.Sprintf("sessions=%d calls=%d waiting_for_approval=%d queued=%d background=%d unauthorized=%d",
+			n.Sessions, n.Running, n.Waiting, n.Queued, n.Background, n.Unauthorized),
+		fmt.Sprintf("%s audit=%s audit_failures=%d", s.inferenceLine(ctx), s.paths.audit, s.audit.Failures()),
 		"share="+s.shareLine(),
 		"host="+s.hostLine())
 	if s.host.frozen.Load() {

@@ -128,11 +128,12 @@ export class Inference {
 	}
 
 	#result(missing: string[]): LLMResult {
-		const { armed, degraded } = this.state;
+		const { armed, degraded, denied } = this.state;
 		const rows = this.#armed.filter(change => change instanceof SessionRow);
 		return {
 			armed,
 			degraded,
+			denied,
 			shadowed: this.#armed.filter(change => change instanceof Redirect).map(change => change.provider),
 			tripwireKeys: armed ? this.#wire.keys.size : 0,
 			modelPushed: rows.map(row => row.pushed).find(name => name !== null) ?? null,

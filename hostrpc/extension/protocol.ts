@@ -149,6 +149,7 @@ export interface LLMSet {
 export interface LLMResult {
 	armed: boolean;
 	degraded: boolean;
+	denied: number;
 	shadowed: string[];
 	tripwireKeys: number;
 	modelPushed: string | null;

@@ -22,31 +22,17 @@ import (
 	"testing"
 )
 
-var (
-	buildDir string
-	build    = sync.OnceValues(func() (string, error) {
-		path := filepath.Join(buildDir, "a2mcp")
-		out, err := exec.Command("go", "build", "-o", path, "github.com/a2mcp/a2mcp/cmd/a2mcp").CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("building a2mcp: %w\n%s", err, out)
-		}
-		return path, nil
-	})
-)
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "a2mcp-fileclients-")
-	if err != nil {
-		panic(err)
+// need returns an environment variable that run.sh sets.
+func need(t *testing.T, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Fatalf("%s is not set: start these tests with tests/fileclients/run.sh", name)
 	}
-	buildDir = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	return value
 }
 
-// program finds one of the names on PATH. Without it a test is skipped, or fails where the programs
-// are required.
+// program finds one of the names on PATH.
 func program(t *testing.T, names ...string) string {
 	t.Helper()
 	for _, name := range names {
@@ -54,10 +40,7 @@ func program(t *testing.T, names ...string) string {
 			return path
 		}
 	}
-	if os.Getenv("A2MCP_REQUIRE_CLIENTS") == "1" {
-		t.Fatalf("%s is not installed, and A2MCP_REQUIRE_CLIENTS=1: run tests/fileclients/run.sh", names[0])
-	}
-	t.Skipf("SKIPPED: %s is not installed; tests/fileclients/run.sh installs it", names[0])
+	t.Fatalf("%s is not installed: tests/fileclients/run.sh installs it", names[0])
 	return ""
 }
 
@@ -75,10 +58,7 @@ type bridge struct {
 
 func startBridge(t *testing.T) *bridge {
 	t.Helper()
-	bin, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := need(t, "A2MCP")
 	b := &bridge{t: t, bin: bin}
 	cmd := exec.Command(bin, "demo", "--json", "--port", "0", "--agent-dir", t.TempDir())
 	cmd.Dir = t.TempDir()

@@ -1,4 +1,4 @@
 // Package fileclients holds tests only: programs that people move files with, against the file server
-// of `a2mcp demo`. A program that is not there is skipped, or is a failure where
-// A2MCP_REQUIRE_CLIENTS=1 says so; run.sh installs them and says so.
+// of `a2mcp demo`. run.sh installs the programs and starts the tests; this is a module of its own, so
+// that nothing else does.
 package fileclients

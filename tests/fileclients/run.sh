@@ -20,4 +20,7 @@ if [ ${#missing[@]} -gt 0 ] && command -v apt-get >/dev/null; then
   { "${as_root[@]}" apt-get update -qq && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"; } >"$log" 2>&1 ||
     { cat "$log"; echo "installing ${missing[*]} did not work; install them and try again"; exit 1; }
 fi
-A2MCP_REQUIRE_CLIENTS=1 go test -count=1 -timeout 20m .
+root=$(cd ../.. && pwd)
+make -C "$root" --no-print-directory build
+go vet ./...
+A2MCP="$root/bin/a2mcp" go test -count=1 -timeout 20m "$@" .

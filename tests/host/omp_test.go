@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long anything may take that a loaded machine makes slow.
-const patience = 60 * time.Second
+const patience = 150 * time.Second
 
 // place is a home folder with an agent folder and a working folder.
 type place struct {
