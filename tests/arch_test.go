@@ -22,6 +22,7 @@ var mayImport = map[string]struct{ ours, others []string }{
 	"proto":           {},
 	"audit":           {},
 	"files":           {ours: []string{"audit"}, others: []string{"golang.org/x/net", "golang.org/x/sys"}},
+	"files/obtain":    {},
 	"hostrpc":         {ours: []string{"proto"}, others: []string{"github.com/sourcegraph/jsonrpc2"}},
 	"hostrpc/refhost": {ours: []string{"proto", "hostrpc"}},
 	"httpfront":       {ours: []string{"proto", "audit"}, others: []string{"github.com/google/uuid"}},
