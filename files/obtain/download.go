@@ -23,8 +23,6 @@ const (
 	progressEvery = 5 * time.Second
 )
 
-var errTooLarge = fmt.Errorf("the server sends more than %d MB", maxDownload>>20)
-
 // download fetches the file of asset into memory and returns it if its digest is the pinned one.
 func (f *Finder) download(ctx context.Context, asset Asset) ([]byte, error) {
 	idle, total := idleTime, totalTime
@@ -82,8 +80,8 @@ func (f *Finder) fetch(ctx context.Context, asset Asset, heard func()) ([]byte, 
 	switch {
 	case res.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s answered %s", res.Request.URL.Host, res.Status)
-	case res.ContentLength > maxDownload:
-		return nil, errTooLarge
+	case res.ContentLength > f.most():
+		return nil, f.tooLarge()
 	}
 	return f.readBody(res.Body, asset, heard)
 }
@@ -100,8 +98,8 @@ func (f *Finder) readBody(body io.Reader, asset Asset, heard func()) ([]byte, er
 			data.Write(chunk[:n])
 		}
 		switch {
-		case data.Len() > maxDownload:
-			return nil, errTooLarge
+		case int64(data.Len()) > f.most():
+			return nil, f.tooLarge()
 		case err == io.EOF:
 			return data.Bytes(), nil
 		case err != nil:
@@ -113,6 +111,17 @@ func (f *Finder) readBody(body io.Reader, asset Asset, heard func()) ([]byte, er
 			f.log().Info("download", "asset", asset.File, "mb", data.Len()>>20, "percent", min(percent, 100))
 		}
 	}
+}
+
+func (f *Finder) most() int64 {
+	if f.limit != 0 {
+		return f.limit
+	}
+	return maxDownload
+}
+
+func (f *Finder) tooLarge() error {
+	return fmt.Errorf("the server sends more than %d MB", f.most()>>20)
 }
 
 // client returns a client that stays on https, and what to do when it is no longer needed.

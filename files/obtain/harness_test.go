@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -25,8 +24,9 @@ var script = []byte("#!/bin/sh\nexit 0\n")
 // bench is a release server and a Finder that knows it.
 type bench struct {
 	*Finder
-	url  string
-	hits atomic.Int32
+	url         string
+	certificate []byte
+	hits        atomic.Int32
 
 	mu      sync.Mutex
 	audited []Install
@@ -42,7 +42,7 @@ func newBench(t *testing.T, handler http.HandlerFunc) *bench {
 		handler(w, r)
 	}))
 	t.Cleanup(server.Close)
-	b.url = server.URL + "/"
+	b.url, b.certificate = server.URL+"/", server.Certificate().Raw
 	b.Finder = b.finder(t.TempDir(), filepath.Join(t.TempDir(), "data", "bin"), server.Client())
 	return b
 }
@@ -123,13 +123,6 @@ func executables(t *testing.T, dirs ...string) (found []string) {
 		})
 	}
 	return found
-}
-
-// ended makes a context that ends when the test does.
-func ended(t *testing.T) context.Context {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	return ctx
 }
 
 type tarEntry struct {

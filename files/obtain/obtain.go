@@ -69,6 +69,7 @@ type Finder struct {
 	// What tests change; zero is the value of the contract.
 	platform    string
 	idle, total time.Duration
+	limit       int64 // of a download, in bytes
 }
 
 // Install is one try to install a tool.

@@ -71,7 +71,7 @@ func TestCraftedArchives(t *testing.T) {
 
 // X9: a bomb costs what the bound is, in a file beside the binary too.
 func TestBombs(t *testing.T) {
-	for name, size := range map[string]int64{"dufs": testLimit + 1, "beside": testLimit + 1, "beside/": testLimit * 2} {
+	for name, size := range map[string]int64{"dufs": testLimit + 1, "beside": testLimit + 1} {
 		if _, err := unpack("x.tar.gz", tarBomb(name, size), "dufs", testLimit); err == nil || !strings.Contains(err.Error(), "unpacks to more than") {
 			t.Errorf("%s: %v", name, err)
 		}
