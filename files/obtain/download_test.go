@@ -94,7 +94,11 @@ func TestOversizedSoak(t *testing.T) {
 		t.Skip("A2MCP_SOAK is not set")
 	}
 	b := newBench(t, serveBytes(make([]byte, 65<<20)))
-	b.fails(t, b.tool("dufs-bare", script, nil), "more than 64 MB")
+	tool := b.tool("dufs-bare", script, nil)
+	asset := tool.Assets[testPlatform]
+	asset.Size = maxDownload // room is made once, as for a real release
+	tool.Assets[testPlatform] = asset
+	b.fails(t, tool, "more than 64 MB")
 }
 
 // X9: redirects are followed, as releases of GitHub have one.
