@@ -28,6 +28,15 @@ var mayImport = map[string]struct{ ours, others []string }{
 	"httpfront":         {ours: []string{"proto", "audit"}, others: []string{"github.com/google/uuid"}},
 	"sidecar":           {ours: []string{"proto", "audit", "files", "hostrpc", "httpfront"}, others: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"cmd/a2mcp":         {ours: []string{"proto", "sidecar", "hostrpc/refhost", "hostrpc/extension"}, others: []string{"github.com/alecthomas/kong"}},
+	"proto":             {},
+	"audit":             {},
+	"files":             {ours: []string{"audit"}, others: []string{"golang.org/x/net", "golang.org/x/sys"}},
+	"files/obtain":      {},
+	"hostrpc":           {ours: []string{"proto"}, others: []string{"github.com/sourcegraph/jsonrpc2"}},
+	"hostrpc/refhost":   {ours: []string{"proto", "hostrpc"}},
+	"httpfront":         {ours: []string{"proto", "audit"}, others: []string{"github.com/google/uuid"}},
+	"sidecar":           {ours: []string{"proto", "audit", "files", "hostrpc", "httpfront"}, others: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"cmd/a2mcp":         {ours: []string{"proto", "sidecar", "hostrpc/refhost"}, others: []string{"github.com/alecthomas/kong"}},
 }
 
 // sources calls f for every Go file of the product that is no test.
