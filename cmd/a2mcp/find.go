@@ -14,22 +14,34 @@ import (
 type target struct {
 	URL       string `help:"Address of the bridge. Default: the bridge that is running on this machine." env:"A2MCP_URL" placeholder:"URL"`
 	TokenFile string `help:"File that holds the token. Default: $A2MCP_TOKEN, then the bridge's own configuration." placeholder:"FILE" type:"existingfile"`
-	AgentDir  string `help:"Folder of the host's agent, where its bridge leaves its address." env:"PI_CODING_AGENT_DIR" placeholder:"DIR"`
+	agentFolder
+}
+
+// agentFolder is where a bridge leaves its address, configuration and log.
+type agentFolder struct {
+	AgentDir string `help:"Folder of the host's agent, where its bridge leaves its address, configuration and log." env:"PI_CODING_AGENT_DIR" placeholder:"DIR"`
+}
+
+// path is the folder; instead is what to give where there is none.
+func (f agentFolder) path(instead string) (string, error) {
+	if f.AgentDir != "" {
+		return f.AgentDir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", failed(exitUsage, "no home folder: give %s", instead)
+	}
+	return filepath.Join(home, ".omp", "agent"), nil
 }
 
 // connect finds the bridge.
 func (t target) connect() (*client, error) {
-	dir := t.AgentDir
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, failed(exitUsage, "no home folder: give --url and --token-file")
-		}
-		dir = filepath.Join(home, ".omp", "agent")
+	dir, err := t.path("--url and --token-file")
+	if err != nil {
+		return nil, err
 	}
 	address := t.URL
 	if address == "" {
-		var err error
 		if address, err = runningBridge(dir); err != nil {
 			return nil, err
 		}
