@@ -13,6 +13,7 @@ import (
 // Widths of a terminal from which on a row of the audit log has more room.
 const (
 	wide      = 100 // the year and the session
+	wider     = 140 // long names of tools
 	someWidth = 80  // a terminal that does not say
 	leastArgs = 10  // what is left for arguments on the narrowest
 )
@@ -33,7 +34,7 @@ type row struct {
 func auditRow(c *audit.Call, width int, now time.Time) string {
 	r := row{
 		time: c.Time.Local().Format(time.DateTime), state: string(c.State), took: span(c.Took),
-		tool: printable(c.Tool), sid: "-", args: printable(argumentsText(c.Args)),
+		tool: orQuotes(printable(c.Tool)), sid: "-", args: printable(argumentsText(c.Args)),
 	}
 	if c.SID != "" {
 		r.sid = printable(shortID(c.SID))
@@ -47,34 +48,43 @@ func auditRow(c *audit.Call, width int, now time.Time) string {
 	return r.text(width, map[audit.State]string{audit.Finished: green, audit.Failed: red, audit.Pending: yellow}[c.State])
 }
 
-// auditHead is the line above the rows.
-func auditHead(width int) string {
-	return row{time: "started", state: "state", took: "took", tool: "tool", sid: "session", args: "arguments"}.text(width, dim)
+// orQuotes makes an empty name visible.
+func orQuotes(name string) string {
+	if name == "" {
+		return `""`
+	}
+	return name
 }
 
-// text lays a row out. The last column takes what is left of the width.
+// auditHead is the line above the rows.
+func auditHead(width int) string {
+	head := row{time: "started", state: "state", took: "took", tool: "tool", sid: "session", args: "arguments"}
+	return paint(coloured(width), dim, head.text(width, ""))
+}
+
+func coloured(width int) bool { return width > 0 && os.Getenv("NO_COLOR") == "" }
+
+// text lays a row out, its state in a colour. The last column takes what is left
+// of the width.
 func (r row) text(width int, colour string) string {
-	colours := width > 0 && os.Getenv("NO_COLOR") == ""
-	tool, short := 16, width > 0 && width < wide
-	timeWidth := len(time.DateTime)
-	if short {
-		tool, timeWidth = 12, len("12-01 15:04:05")
-		r.time = strings.TrimPrefix(r.time, r.time[:max(0, len(r.time)-timeWidth)])
+	date, tool, sid := len(time.DateTime), 16, pad(r.sid, shortIDLength)+"  "
+	switch {
+	case width >= wider:
+		tool = 24
+	case width > 0 && width < wide:
+		date, tool, sid = len("12-01 15:04:05"), 12, ""
 	}
 	if width > 0 {
 		r.tool = fit(r.tool, tool)
 	}
-	head := pad(r.time, timeWidth) + "  "
+	head := pad(r.time[max(0, len(r.time)-date):], date) + "  "
 	state := pad(r.state, len(audit.Pending))
-	rest := fmt.Sprintf(" %6s  %s", r.took, pad(r.tool, tool))
-	if !short {
-		rest += "  " + pad(r.sid, shortIDLength)
-	}
-	rest += "  "
+	rest := fmt.Sprintf(" %6s  %s  %s", r.took, pad(r.tool, tool), sid)
 	if width > 0 {
 		r.args = fit(r.args, max(leastArgs, width-cells(head)-cells(state)-cells(rest)))
 	}
-	return strings.TrimRight(head+paint(colours, colour, state)+rest+paint(colours, dim, r.args), " ")
+	on := colour != "" && coloured(width)
+	return strings.TrimRight(head+paint(on, colour, state)+rest+paint(on && r.args != "", dim, r.args), " ")
 }
 
 // shortIDLength is enough of an id to tell sessions apart, and for --sid.
