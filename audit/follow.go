@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 )
 
 // source is a file of the log that is being read. It is known by its head, not by
@@ -56,47 +57,73 @@ func (s *source) rewindIfReplaced() error {
 }
 
 // open opens the log and its generations, oldest first, each where it was left.
-//
-// The log is opened first. A rotation moves files towards higher numbers, so one
-// that happens meanwhile can show a file twice, never hide one; and it leaves one
-// number without a file while it goes on.
+// It shares the log's lock meanwhile, as a writer does: no rotation is going on,
+// but one that died halfway may have left one number without a file (L4).
 func (r *Reader) open() error {
+	log, err := openLocked(r.path)
 	var found []*source
-	read := map[string]int64{}
-	for n, missing := 0, 0; missing < 2; n++ {
-		name := r.path
-		if n > 0 {
-			name = generation(r.path, n)
-		}
-		s, err := openSource(name)
-		if errors.Is(err, fs.ErrNotExist) {
+	if log != nil {
+		defer unlockFile(log.f)
+		found = append(found, log)
+	}
+	missing := 1 - len(found)
+	for n := 1; missing < 2 && (err == nil || errors.Is(err, fs.ErrNotExist)); n++ {
+		var s *source
+		switch s, err = openSource(generation(r.path, n)); {
+		case errors.Is(err, fs.ErrNotExist):
 			missing++
-			continue
+		case err == nil:
+			missing = 0
+			found = append(found, s)
 		}
-		if err != nil {
-			closeAll(found)
-			return err
-		}
-		missing = 0
-		if s.head != nil {
-			if _, twice := read[string(s.head)]; twice {
-				s.f.Close()
-				continue
-			}
-			read[string(s.head)] = r.read[string(s.head)]
-			if s.at, err = s.f.Seek(r.read[string(s.head)], io.SeekStart); err != nil {
-				closeAll(append(found, s))
-				return fmt.Errorf("reading %s: %w", name, err)
-			}
-		}
-		found = append(found, s)
 	}
-	if len(found) == 0 {
-		return &fs.PathError{Op: "open", Path: r.path, Err: fs.ErrNotExist}
+	if err == nil || errors.Is(err, fs.ErrNotExist) && len(found) > 0 {
+		slices.Reverse(found)
+		err = r.goOn(found)
 	}
-	slices.Reverse(found)
+	if err != nil {
+		closeAll(found)
+	}
+	return err
+}
+
+// goOn makes each of the sources go on where it was left.
+func (r *Reader) goOn(found []*source) error {
+	read := map[string]int64{}
+	for _, s := range found {
+		if s.head == nil {
+			continue // there is nothing in it, or it cannot be read twice
+		}
+		read[string(s.head)] = r.read[string(s.head)]
+		var err error
+		if s.at, err = s.f.Seek(r.read[string(s.head)], io.SeekStart); err != nil {
+			return fmt.Errorf("reading %s: %w", s.f.Name(), err)
+		}
+	}
 	r.sources, r.read = found, read
 	return nil
+}
+
+// openLocked opens the log and shares its lock; where there are no locks it is
+// opened all the same. A log that is not there gets a moment: after a rotation
+// the next append makes it.
+func openLocked(path string) (*source, error) {
+	for tries := 1; ; tries++ {
+		s, err := openSource(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && tries < lockTries:
+			time.Sleep(lockPause)
+		case err != nil:
+			return nil, err
+		case lockFile(s.f, false) != nil:
+			return s, nil
+		default:
+			if same, err := s.isAt(path); same && err == nil {
+				return s, nil
+			}
+			s.f.Close() // rotated while the lock was waited for
+		}
+	}
 }
 
 func openSource(name string) (*source, error) {

@@ -14,8 +14,8 @@ const maxLine = 1 << 20
 
 // Reader reads a log and what was rotated out of it, oldest first, and joins the
 // records of each call. What it keeps grows with the calls that have no end, not
-// with the log. It starts no goroutine and takes no lock: writers do not notice
-// it. One goroutine uses it at a time.
+// with the log. It starts no goroutine and shares the log's lock only while it opens
+// files. One goroutine uses it at a time.
 type Reader struct {
 	path    string
 	sources []*source        // the last is the one that grows
@@ -58,8 +58,8 @@ func (r *Reader) Read(each func(*Call) error) error {
 		if err := r.drain(r.sources[0], each); err != nil {
 			return err
 		}
-		if r.sources[0].isAt(r.path) {
-			return nil
+		if same, err := r.sources[0].isAt(r.path); same || err != nil {
+			return nil // one that is gone may be about to get a successor; till then this is the newest
 		}
 		// It is the log no longer, and whoever wrote to it has let go (L4).
 		if err := r.reopen(each); err != nil {
@@ -178,13 +178,12 @@ func (r *Reader) add(text []byte, each func(*Call) error) error {
 	return nil
 }
 
-// isAt reports whether the path leads to the source. A path that leads nowhere
-// may be about to get a new log; till then this is the newest there is.
-func (s *source) isAt(path string) bool {
+// isAt reports whether the path leads to the source.
+func (s *source) isAt(path string) (bool, error) {
 	there, err := os.Stat(path)
 	if err != nil {
-		return true
+		return false, err
 	}
 	open, err := s.f.Stat()
-	return err == nil && os.SameFile(open, there)
+	return err == nil && os.SameFile(open, there), err
 }
