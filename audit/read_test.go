@@ -88,7 +88,7 @@ func TestReaderJoinsPairs(t *testing.T) {
 	put(t, path+".1", startLine("crashed"), doneLine("rotated away"), `{"ts":"2026-12-01T05:00:00.0`+"\n")
 	put(t, path, "\n", doneLine("oldest"), startLine("running"),
 		`{"ts":"2026-12-01T06:00:00.000Z","id":"x","sid":null,"phase":"done","tool":"xfer","isError":true,"ms":0,"args":{"action":"close","path":"/ä"}}`+"\n",
-		strings.Repeat("x", maxLine+5), "\n", pair("last")[:len(pair("last"))-1])
+		strings.Replace(doneLine("running"), `"x"`, `"`+strings.Repeat("x", 2*maxLine)+`"`, 1), pair("last")[:len(pair("last"))-1])
 	r := openReader(t, path)
 	var got []string
 	show := func(c *Call) error {
@@ -140,7 +140,7 @@ func TestReaderWithoutLog(t *testing.T) {
 
 // A log is not kept in memory.
 func TestReaderKeepsLittle(t *testing.T) {
-	const calls, size = 1500, 1000
+	const calls, size = 600, 2500
 	path := filepath.Join(t.TempDir(), "log")
 	var lines strings.Builder
 	for i := range calls {
