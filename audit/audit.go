@@ -10,6 +10,9 @@
 // removed), append, let go. A rotation holds the same lock alone: no record is
 // ever in the hands of a writer while its file is moved away, in this process or
 // in another (L4).
+//
+// A [Reader] is the other half: it reads a log and its generations as calls and
+// can go on with what comes. It never writes.
 package audit
 
 import (

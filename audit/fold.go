@@ -355,7 +355,7 @@ func appendQuoted(dst, text []byte) []byte {
 			dst = append(dst, '\\', 't')
 		case r == '\r':
 			dst = append(dst, '\\', 'r')
-		case r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+		case movesCursor(r):
 			dst = append(dst, '\\', 'u')
 			dst = hex.AppendEncode(dst, []byte{byte(r >> 8), byte(r)})
 		default:
@@ -364,4 +364,10 @@ func appendQuoted(dst, text []byte) []byte {
 		text = text[n:]
 	}
 	return append(dst, '"')
+}
+
+// movesCursor reports whether a character does something else to a terminal than
+// fill its place: control characters, line separators, changes of direction.
+func movesCursor(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

@@ -17,26 +17,19 @@ const module = "github.com/a2mcp/a2mcp/"
 
 // mayImport is the house: which of our packages a package may import, and which
 // modules of others. Imports point down, never sideways, and each module of
-// others is named by one package, golang.org/x/sys by those that start processes.
+// others is named by one package, golang.org/x/sys by those that start processes or ask a
+// terminal.
 var mayImport = map[string]struct{ ours, others []string }{
 	"proto":             {},
 	"audit":             {},
+	"files/obtain":      {},
 	"files":             {ours: []string{"audit"}, others: []string{"golang.org/x/net", "golang.org/x/sys"}},
 	"hostrpc":           {ours: []string{"proto"}, others: []string{"github.com/sourcegraph/jsonrpc2"}},
 	"hostrpc/extension": {},
 	"hostrpc/refhost":   {ours: []string{"proto", "hostrpc"}},
 	"httpfront":         {ours: []string{"proto", "audit"}, others: []string{"github.com/google/uuid"}},
 	"sidecar":           {ours: []string{"proto", "audit", "files", "hostrpc", "httpfront"}, others: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
-	"cmd/a2mcp":         {ours: []string{"proto", "sidecar", "hostrpc/refhost", "hostrpc/extension"}, others: []string{"github.com/alecthomas/kong"}},
-	"proto":             {},
-	"audit":             {},
-	"files":             {ours: []string{"audit"}, others: []string{"golang.org/x/net", "golang.org/x/sys"}},
-	"files/obtain":      {},
-	"hostrpc":           {ours: []string{"proto"}, others: []string{"github.com/sourcegraph/jsonrpc2"}},
-	"hostrpc/refhost":   {ours: []string{"proto", "hostrpc"}},
-	"httpfront":         {ours: []string{"proto", "audit"}, others: []string{"github.com/google/uuid"}},
-	"sidecar":           {ours: []string{"proto", "audit", "files", "hostrpc", "httpfront"}, others: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
-	"cmd/a2mcp":         {ours: []string{"proto", "sidecar", "hostrpc/refhost"}, others: []string{"github.com/alecthomas/kong"}},
+	"cmd/a2mcp":         {ours: []string{"proto", "audit", "sidecar", "hostrpc/refhost", "hostrpc/extension"}, others: []string{"github.com/alecthomas/kong", "golang.org/x/sys"}},
 }
 
 // sources calls f for every Go file of the product that is no test.

@@ -23,6 +23,7 @@ type cli struct {
 	Doctor    doctorCmd    `cmd:"" help:"Prove the chain from the host to a call, one line a stage."`
 	Call      callCmd      `cmd:"" help:"Call a tool of a running host."`
 	Tools     toolsCmd     `cmd:"" help:"List the tools of a running host."`
+	Audit     auditCmd     `cmd:"" help:"Show the calls in the audit log."`
 	Version   versionCmd   `cmd:"" help:"Print the version of this binary and of what it is built from."`
 }
 

@@ -5,6 +5,8 @@ package main
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // hostPipe returns standard input and output as the runtime's poller knows them:
@@ -29,4 +31,13 @@ func pollable(f *os.File) *os.File {
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// columns is the width of a terminal, 0 of what is none.
+func columns(f *os.File) int {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return atLeastSome(int(size.Col))
 }

@@ -47,8 +47,10 @@ const (
 	dim    = "2"
 )
 
-func (t *terminal) paint(colour, text string) string {
-	if !t.colour {
+func (t *terminal) paint(colour, text string) string { return paint(t.colour, colour, text) }
+
+func paint(on bool, colour, text string) string {
+	if !on {
 		return text
 	}
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
