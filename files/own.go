@@ -138,6 +138,18 @@ func ownName(name, base string) bool {
 // hides is look and compare in one.
 func (o *own) hides(info fs.FileInfo) bool { return o.look().hides(info) }
 
+// admits says that something may be made under name in the open folder dir.
+func (o *own) admits(dir *os.Root, name string) error {
+	info, err := dir.Stat(".")
+	if err != nil {
+		return notFolder(err)
+	}
+	if v := o.look(); v.hides(info) || anyOwn(name, v.namesIn(info)) {
+		return errForbidden
+	}
+	return nil
+}
+
 // covers says that a real path lies in one of the bridge's own folders.
 func (o *own) covers(real string) bool {
 	v := o.look()

@@ -46,6 +46,9 @@ func (x *exchange) patch() error {
 		}
 		return err
 	}
+	if now, err := x.l.root.Stat(x.rel); err != nil || !os.SameFile(info, now) {
+		return &fault{status: http.StatusConflict, text: "Conflict: the file was replaced while it was being appended to"}
+	}
 	x.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
