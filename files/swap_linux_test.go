@@ -1,13 +1,11 @@
 package files
 
 import (
-	"archive/zip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -73,63 +71,12 @@ func (g *rig) flip(stop <-chan struct{}, done *sync.WaitGroup, names ...string) 
 	})
 }
 
-// try is do, and reads through archives.
-func (g *rig) try(method, path, body string, header ...string) answer {
-	g.t.Helper()
-	a := g.do(method, path, body, header...)
-	if a.header.Get("Content-Type") == "application/zip" && a.body != "" {
-		z, err := zip.NewReader(strings.NewReader(a.body), int64(len(a.body)))
-		if err != nil {
-			g.t.Errorf("%s: %v", path, err)
-			return a
-		}
-		for _, entry := range z.File {
-			a.body += entry.Name
-			if r, err := entry.Open(); err == nil {
-				content, _ := io.ReadAll(r)
-				a.body += string(content)
-			}
-		}
-	}
-	return a
-}
-
-// tree is every name below dir with its content, or with where a link points.
-func tree(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, _ := filepath.Rel(dir, p)
-		switch {
-		case d.Type()&fs.ModeSymlink != 0:
-			to, _ := os.Readlink(p)
-			all[rel] = "-> " + to
-		case d.IsDir():
-			all[rel] = "folder"
-		default:
-			b, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			all[rel] = string(b)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // rounds is how often the racing tests go round.
 func rounds() int {
 	if os.Getenv("A2MCP_SOAK") != "" {
 		return 3000
 	}
-	return 20
+	return 8
 }
 
 // race sends requests from several sides until each was sent rounds times, and returns how often each status
@@ -232,22 +179,6 @@ func TestSwappedOutside(t *testing.T) {
 	if left := g.leftovers(); left != nil {
 		t.Errorf("left over: %q", left)
 	}
-}
-
-// agentFolder puts a bridge's own files into the shared folder.
-func (g *rig) agentFolder() map[string]string {
-	g.t.Helper()
-	g.write("agent/a2mcp.json", "SECRET")
-	g.write("agent/a2mcp.log", "SECRET")
-	g.write("agent/a2mcp.log.1", "SECRET")
-	g.write("agent/a2mcp.run/1.json", "SECRET")
-	agent := filepath.Join(g.dir, "agent")
-	g.set(func() {
-		for _, name := range []string{"a2mcp.json", "a2mcp.log", "a2mcp.run", "a2mcp.installs.json", "a2mcp.log.1"} {
-			g.own = append(g.own, filepath.Join(agent, name))
-		}
-	})
-	return tree(g.t, agent)
 }
 
 // TestSwappedOwn holds X5: names that turn into the agent's folder, or into a hard link to the configuration,
