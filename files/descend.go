@@ -30,10 +30,10 @@ func (sp *spot) descend(rel string) (way, error) {
 			return w, err
 		}
 		var err error
-		if st.dir, err = st.parent.OpenRoot(name); errors.Is(err, fs.ErrNotExist) {
+		if st.dir, err = openFolder(st.parent, name); errors.Is(err, fs.ErrNotExist) {
 			if err = st.parent.Mkdir(name, 0o777); err == nil {
 				st.made = true
-				st.dir, err = st.parent.OpenRoot(name)
+				st.dir, err = openFolder(st.parent, name)
 			} else if errors.Is(err, fs.ErrExist) {
 				err = errNoFolder // a link that leads nowhere
 			}

@@ -236,3 +236,11 @@ func (g *rig) agentFolder() map[string]string {
 	})
 	return tree(g.t, agent)
 }
+
+// rounds is how often the racing tests go round.
+func rounds() int {
+	if os.Getenv("A2MCP_SOAK") != "" {
+		return 3000
+	}
+	return 8
+}

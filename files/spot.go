@@ -31,7 +31,7 @@ func (x *exchange) spot(rel string) (*spot, error) {
 		return nil, errForbidden
 	}
 	for parent := path.Dir(rel); ; parent = path.Dir(parent) {
-		dir, err := x.l.root.OpenRoot(parent)
+		dir, err := openFolder(x.l.root, parent)
 		if err == nil {
 			below := rel
 			if parent != "." {

@@ -71,14 +71,6 @@ func (g *rig) flip(stop <-chan struct{}, done *sync.WaitGroup, names ...string) 
 	})
 }
 
-// rounds is how often the racing tests go round.
-func rounds() int {
-	if os.Getenv("A2MCP_SOAK") != "" {
-		return 3000
-	}
-	return 8
-}
-
 // race sends requests from several sides until each was sent rounds times, and returns how often each status
 // came. Requests get the number of the round in place of N. No answer may hold any of secrets.
 func (g *rig) race(secrets []string, requests []trial) map[int]int {
