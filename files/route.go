@@ -64,7 +64,7 @@ func (s *Share) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			x.fail(errReadOnly)
 			return
 		}
-		l.child.Handler().ServeHTTP(w, r)
+		l.child.Handler().ServeHTTP(w, x.r)
 		return
 	}
 	if err := x.parse(); err != nil {
@@ -119,7 +119,10 @@ func (x *exchange) limitBody() error {
 	if x.r.ContentLength > limit {
 		return errTooLarge
 	}
-	x.r.Body = http.MaxBytesReader(x.w, x.r.Body, limit)
+	// In a copy of the request: net/http looks at the body of its own for whether the client was told to
+	// go on (Expect: 100-continue), and would wait for bytes that never come if it found another there.
+	x.r = x.r.WithContext(x.r.Context())
+	x.r.Body = http.MaxBytesReader(x.w, x.raw, limit)
 	return nil
 }
 
