@@ -231,3 +231,35 @@ func testOwnFiles(t *testing.T, below string) {
 		t.Error(diff)
 	}
 }
+
+// TestOwnFileReplaced holds X5: a hard link to a configuration that was replaced meanwhile stays hidden, for
+// its token may still be in force; a new file is never taken for an old one.
+func TestOwnFileReplaced(t *testing.T) {
+	g := newRig(t)
+	g.agentFolder()
+	config := filepath.Join(g.dir, "agent/a2mcp.json")
+	if err := os.Link(config, filepath.Join(g.dir, "kept")); err != nil {
+		t.Skip("no hard links here: ", err)
+	}
+	g.open(map[string]any{})
+	for i := range 5 {
+		next := g.write("agent/.a2mcp.json.1", fmt.Sprint("SECRET", i))
+		if err := os.Rename(next, config); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			for _, path := range []string{"kept", "kept?hash", "?zip", "agent/a2mcp.json"} {
+				if a := g.try("GET", "/xfer/"+path, ""); strings.Contains(a.body, "SECRET") || a.status != 404 && path != "?zip" {
+					t.Fatalf("%s: %d %.100s", path, a.status, a.body)
+				}
+			}
+		}
+		name := fmt.Sprint("/xfer/new", i)
+		if a := g.do("PUT", name, "x"); a.status != 201 {
+			t.Errorf("PUT: %d", a.status)
+		}
+		if a := g.do("GET", name, ""); a.body != "x" {
+			t.Errorf("GET of a new file: %d", a.status)
+		}
+	}
+}

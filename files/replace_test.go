@@ -22,7 +22,7 @@ func TestFiftyShares(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	var reading sync.WaitGroup
-	for range 3 {
+	for range 2 {
 		reading.Go(func() {
 			last := 0
 			for {
