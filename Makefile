@@ -33,6 +33,7 @@ soak: build
 
 bench: build
 	tests/bench/run.sh
+	tests/bench/files.sh
 
 lint: $(LINT)
 	$(LINT) run ./...

@@ -1,6 +1,6 @@
 module github.com/a2mcp/a2mcp
 
-go 1.26.0
+go 1.26.5
 
 require (
 	github.com/alecthomas/kong v1.17.0

@@ -36,15 +36,18 @@ func (x *exchange) mkcol() error {
 		return err
 	}
 	defer sp.close()
-	made, err := makeDirs(sp.dir, sp.rel)
+	way, err := sp.descend(sp.rel)
 	switch {
-	case err == nil && len(made) > 0 && made[len(made)-1] == sp.rel:
+	case err == nil && way[len(way)-1].made:
+		way.close()
 		x.w.WriteHeader(http.StatusCreated)
 		return nil
 	case err == nil:
+		way.close()
 		return exists
 	}
-	if _, lerr := sp.dir.Lstat(sp.rel); lerr == nil {
+	way.undo()
+	if _, lerr := sp.dir.Lstat(sp.rel); lerr == nil && !errors.Is(err, errForbidden) {
 		return exists
 	}
 	return err

@@ -1,9 +1,11 @@
 package files
 
 import (
+	"archive/zip"
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -166,4 +168,79 @@ func (g *rig) leftovers() []string {
 		return nil
 	})
 	return left
+}
+
+// try is do, and reads through archives.
+func (g *rig) try(method, path, body string, header ...string) answer {
+	g.t.Helper()
+	a := g.do(method, path, body, header...)
+	if a.header.Get("Content-Type") == "application/zip" && a.body != "" {
+		z, err := zip.NewReader(strings.NewReader(a.body), int64(len(a.body)))
+		if err != nil {
+			g.t.Errorf("%s: %v", path, err)
+			return a
+		}
+		for _, entry := range z.File {
+			a.body += entry.Name
+			if r, err := entry.Open(); err == nil {
+				content, _ := io.ReadAll(r)
+				a.body += string(content)
+			}
+		}
+	}
+	return a
+}
+
+// tree is every name below dir with its content, or with where a link points.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, p)
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			to, _ := os.Readlink(p)
+			all[rel] = "-> " + to
+		case d.IsDir():
+			all[rel] = "folder"
+		default:
+			b, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			all[rel] = string(b)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// agentFolder puts a bridge's own files into the shared folder.
+func (g *rig) agentFolder() map[string]string {
+	g.t.Helper()
+	g.write("agent/a2mcp.json", "SECRET")
+	g.write("agent/a2mcp.log", "SECRET")
+	g.write("agent/a2mcp.log.1", "SECRET")
+	g.write("agent/a2mcp.run/1.json", "SECRET")
+	agent := filepath.Join(g.dir, "agent")
+	g.set(func() {
+		for _, name := range []string{"a2mcp.json", "a2mcp.log", "a2mcp.run", "a2mcp.installs.json", "a2mcp.log.1"} {
+			g.own = append(g.own, filepath.Join(agent, name))
+		}
+	})
+	return tree(g.t, agent)
+}
+
+// rounds is how often the racing tests go round.
+func rounds() int {
+	if os.Getenv("A2MCP_SOAK") != "" {
+		return 3000
+	}
+	return 8
 }

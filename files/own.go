@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -13,18 +14,24 @@ import (
 // own keeps the bridge's own files out of a share (X5). A file is recognised in two ways: by its place,
 // which also covers names not there yet and the temporary names beside one, and by its identity, which
 // covers every link that leads to it. The identities of the look before are kept for one more look: a
-// file that is replaced between being opened and being compared is still known.
+// file that is replaced between being opened and being compared is still known. Those before that count
+// for what has not changed since: a hard link to a replaced configuration may hold the token that is
+// still in force, while a new file that the system gives the same number has another time.
 type own struct {
 	paths func() []string
 
 	mu   sync.Mutex
 	last []fs.FileInfo
+	past []fs.FileInfo // replaced or gone, the newest maxPast
 }
+
+const maxPast = 64
 
 // ownView is one look at where the bridge's files are and what they are.
 type ownView struct {
 	places []ownPlace
 	files  []fs.FileInfo // now and at the look before
+	past   []fs.FileInfo // earlier
 }
 
 type ownPlace struct {
@@ -64,7 +71,13 @@ func (o *own) look() ownView {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := v.files
+	for _, f := range o.last {
+		if !holds(now, f) && !holds(o.past, f) {
+			o.past = append(slices.Clone(o.past[max(0, len(o.past)-maxPast+1):]), f)
+		}
+	}
 	v.files = append(append([]fs.FileInfo(nil), now...), o.last...)
+	v.past = o.past
 	o.last = now
 	return v
 }
@@ -88,12 +101,19 @@ func inside(dir string, depth int) []fs.FileInfo {
 
 // hides says that info is one of the bridge's files or folders, by identity.
 func (v ownView) hides(info fs.FileInfo) bool {
-	for _, f := range v.files {
-		if os.SameFile(f, info) {
+	if holds(v.files, info) {
+		return true
+	}
+	for _, f := range v.past {
+		if os.SameFile(f, info) && f.ModTime().Equal(info.ModTime()) && f.Size() == info.Size() {
 			return true
 		}
 	}
 	return false
+}
+
+func holds(files []fs.FileInfo, info fs.FileInfo) bool {
+	return slices.ContainsFunc(files, func(f fs.FileInfo) bool { return os.SameFile(f, info) })
 }
 
 // namesIn are the bridge's names in the folder dir, nil in nearly every folder.
@@ -137,6 +157,18 @@ func ownName(name, base string) bool {
 
 // hides is look and compare in one.
 func (o *own) hides(info fs.FileInfo) bool { return o.look().hides(info) }
+
+// admits says that something may be made under name in the open folder dir.
+func (o *own) admits(dir *os.Root, name string) error {
+	info, err := dir.Stat(".")
+	if err != nil {
+		return notFolder(err)
+	}
+	if v := o.look(); v.hides(info) || anyOwn(name, v.namesIn(info)) {
+		return errForbidden
+	}
+	return nil
+}
 
 // covers says that a real path lies in one of the bridge's own folders.
 func (o *own) covers(real string) bool {

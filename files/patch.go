@@ -46,6 +46,9 @@ func (x *exchange) patch() error {
 		}
 		return err
 	}
+	if now, err := x.l.root.Stat(x.rel); err != nil || !os.SameFile(info, now) {
+		return &fault{status: http.StatusConflict, text: "Conflict: the file was replaced while it was being appended to"}
+	}
 	x.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -62,7 +65,10 @@ func (x *exchange) openAppend() (*os.File, error) {
 	}
 	f, err := x.l.root.OpenFile(x.rel, os.O_WRONLY|nonblock, 0)
 	if err != nil {
-		return nil, err
+		if f := writing(err); f.status != http.StatusInternalServerError {
+			return nil, f
+		}
+		return nil, reading(err) // a link to the outside was swapped in
 	}
 	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
 		f.Close()

@@ -96,7 +96,7 @@ func (s *Share) openPath(l *live) error {
 	default:
 		return errors.New("it is neither a file nor a folder")
 	}
-	if l.root, err = os.OpenRoot(dir); err != nil {
+	if l.root, err = os.OpenRoot(dir + string(filepath.Separator) + "."); err != nil {
 		return reason(err)
 	}
 	l.own.paths = s.o.Own

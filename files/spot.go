@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 )
 
 // spot is the place of a file to come: an open folder that is there, and a path below it whose folders
@@ -15,33 +16,33 @@ type spot struct {
 	dir *os.Root
 	rel string // below dir
 	key string // below the share's root, the name in the ledger
-	own ownView
 
 	fresh bool // nothing may be here, not even an empty file
 }
 
 // spot finds the place of rel, which need not be free.
 func (x *exchange) spot(rel string) (*spot, error) {
-	if rel == "." || reserved(rel) {
+	switch {
+	case rel == "." || reserved(rel):
 		return nil, errForbidden
-	}
-	v := x.l.own.look()
-	if v.named(x.l.root, rel) {
+	case strings.Count(rel, "/") >= walkDepth:
+		return nil, errBadPath // neither a search nor an archive would come to it
+	case x.l.own.look().named(x.l.root, rel):
 		return nil, errForbidden
 	}
 	for parent := path.Dir(rel); ; parent = path.Dir(parent) {
-		dir, err := x.l.root.OpenRoot(parent)
+		dir, err := openFolder(x.l.root, parent)
 		if err == nil {
 			below := rel
 			if parent != "." {
 				below = rel[len(parent)+1:]
 			}
-			sp := &spot{x: x, dir: dir, rel: below, key: rel, own: v}
-			if info, err := dir.Stat("."); err != nil || v.hides(info) {
-				sp.close()
-				return nil, errForbidden
+			first, _, _ := strings.Cut(below, "/")
+			if err := x.l.own.admits(dir, first); err != nil {
+				dir.Close()
+				return nil, err
 			}
-			return sp, nil
+			return &spot{x: x, dir: dir, rel: below, key: rel}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) || parent == "." {
 			return nil, notFolder(err)
@@ -59,16 +60,19 @@ func notFolder(err error) error {
 
 func (sp *spot) close() { sp.dir.Close() }
 
-// free says whether a file may come here: nothing is here, or an empty file that an upload may replace
-// (some clients make the file first and fill it then).
-func (sp *spot) free() error {
-	info, err := sp.dir.Lstat(sp.rel)
+// free says whether a file may come to its place at first sight.
+func (sp *spot) free() error { return sp.freeIn(sp.dir, sp.rel) }
+
+// freeIn says whether a file may come to name in dir: nothing is there, or an empty file that an upload
+// may replace (some clients make the file first and fill it then).
+func (sp *spot) freeIn(dir *os.Root, name string) error {
+	info, err := dir.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return notFolder(err)
-	case sp.fresh || !info.Mode().IsRegular() || info.Size() > 0 || sp.own.hides(info):
+	case sp.fresh || !info.Mode().IsRegular() || info.Size() > 0 || sp.x.l.own.hides(info):
 		return errExists
 	}
 	return nil
@@ -101,53 +105,58 @@ func (sp *spot) fill(write func(*os.File) error) (err error) {
 	return sp.place(tmp, info)
 }
 
-// place gives the temporary file its name. A link never replaces what is there, so a file that came
-// into being meanwhile stays (X7); an empty one is replaced.
+// place gives the temporary file its name, in folders that are made for it now. A request that fails
+// leaves none of them.
 func (sp *spot) place(tmp string, info fs.FileInfo) error {
 	sp.x.l.placing.Lock()
 	defer sp.x.l.placing.Unlock()
 	if sp.x.l.ctx.Err() != nil {
 		return errCut
 	}
-	made, err := makeDirs(sp.dir, path.Dir(sp.rel))
+	below := path.Dir(sp.rel)
+	way, err := sp.descend(below)
 	if err == nil {
-		err = sp.dir.Link(tmp, sp.rel)
-		if err == nil {
-			sp.dir.Remove(tmp)
-		} else if free := sp.free(); free != nil {
-			err = free
-		} else {
-			// An empty file is there, or the file system knows no links.
-			err = sp.dir.Rename(tmp, sp.rel)
-		}
+		err = sp.settle(way.end(sp.dir), below, tmp, info)
 	}
 	if err != nil {
-		for i := len(made) - 1; i >= 0; i-- {
-			sp.dir.Remove(made[i])
-		}
+		way.undo()
 		return err
 	}
+	way.close()
 	sp.x.l.made.add(sp.key, info)
 	return nil
 }
 
-// makeDirs makes the folder rel with its parents and returns those that were not there before.
-func makeDirs(dir *os.Root, rel string) (made []string, err error) {
-	if rel == "." {
-		return nil, nil
+// settle puts the temporary file into the open folder in, which is below: first under its random name,
+// which does no harm wherever a swapped link may lead it, then, seen to be there, under its own. No step
+// replaces what is there, so a file that came into being meanwhile stays (X7); an empty one is replaced.
+func (sp *spot) settle(in *os.Root, below, tmp string, info fs.FileInfo) (err error) {
+	if in != sp.dir {
+		moved := path.Join(below, tmp)
+		if err := sp.dir.Rename(tmp, moved); err != nil {
+			return notFolder(err)
+		}
+		if found, err := in.Lstat(tmp); err != nil || !os.SameFile(found, info) {
+			sp.dir.Remove(moved)
+			return errNoFolder
+		}
+		defer func() {
+			if err != nil {
+				in.Remove(tmp)
+			}
+		}()
 	}
-	if made, err = makeDirs(dir, path.Dir(rel)); err != nil {
-		return made, err
+	name := path.Base(sp.rel)
+	if err := sp.x.l.own.admits(in, name); err != nil {
+		return err
 	}
-	err = dir.Mkdir(rel, 0o777)
-	if err == nil {
-		return append(made, rel), nil
+	if err := in.Link(tmp, name); err == nil {
+		in.Remove(tmp)
+		return nil
 	}
-	if info, serr := dir.Stat(rel); serr == nil && info.IsDir() {
-		return made, nil
+	if err := sp.freeIn(in, name); err != nil {
+		return err
 	}
-	if errors.Is(err, fs.ErrExist) {
-		err = errNoFolder
-	}
-	return made, err
+	// An empty file is there, or the file system knows no links.
+	return in.Rename(tmp, name)
 }

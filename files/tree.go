@@ -60,6 +60,10 @@ func (l *live) open(rel string) (*os.File, fs.FileInfo, error) {
 	return f, opened, nil
 }
 
+// openFolder opens a folder below root. The dot makes the system open what is before it as a folder only:
+// opening a pipe by its bare name would wait for a writer.
+func openFolder(root *os.Root, rel string) (*os.Root, error) { return root.OpenRoot(rel + "/.") }
+
 // served says that something is of a kind that a share shows: no pipe, device or socket.
 func served(info fs.FileInfo) bool { return info.IsDir() || info.Mode().IsRegular() }
 
