@@ -22,10 +22,11 @@ var mayImport = map[string]struct{ ours, others []string }{
 	"proto":           {},
 	"audit":           {},
 	"files":           {ours: []string{"audit"}, others: []string{"golang.org/x/net", "golang.org/x/sys"}},
+	"files/child":     {others: []string{"golang.org/x/sys"}},
 	"hostrpc":         {ours: []string{"proto"}, others: []string{"github.com/sourcegraph/jsonrpc2"}},
 	"hostrpc/refhost": {ours: []string{"proto", "hostrpc"}},
 	"httpfront":       {ours: []string{"proto", "audit"}, others: []string{"github.com/google/uuid"}},
-	"sidecar":         {ours: []string{"proto", "audit", "files", "hostrpc", "httpfront"}, others: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"sidecar":         {ours: []string{"proto", "audit", "files", "files/child", "hostrpc", "httpfront"}, others: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"cmd/a2mcp":       {ours: []string{"proto", "sidecar", "hostrpc/refhost"}, others: []string{"github.com/alecthomas/kong"}},
 }
 
