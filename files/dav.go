@@ -9,6 +9,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/a2mcp/a2mcp/audit"
 )
 
 // What WebDAV clients need, as far as dufs offers it. Locks are promises that nobody checks: a file is
@@ -131,7 +133,7 @@ func (x *exchange) lock() error {
 	default:
 		return err
 	}
-	token := "opaquelocktoken:" + newUUID()
+	token := "opaquelocktoken:" + audit.NewID()
 	x.w.Header().Set("Lock-Token", "<"+token+">")
 	x.w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 	x.w.WriteHeader(status)
