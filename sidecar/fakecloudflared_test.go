@@ -148,7 +148,7 @@ func playCloudflared(dir, manner string) {
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Minute)
 	case "pipe":
-		stray := exec.Command("sleep", "20")
+		stray := exec.Command("sleep", "5")
 		stray.Stdout, stray.Stderr = os.Stdout, os.Stderr
 		stray.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		_ = stray.Start()

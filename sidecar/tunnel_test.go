@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,6 +136,7 @@ func TestTunnelOpensAndCloses(t *testing.T) {
 
 // T2, T04: a name is not a connection.
 func TestTunnelIsOpenOnceRegistered(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "late")
 	opened := make(chan string, 1)
 	go func() {
@@ -158,6 +161,7 @@ func TestTunnelIsOpenOnceRegistered(t *testing.T) {
 
 // T2: without a connection in time HTTP/2 is tried once more.
 func TestTunnelTriesHTTP2(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "quicless")
 	r.limit = 1500 * time.Millisecond
 	if _, _, err := r.open(t.Context()); err != nil {
@@ -171,6 +175,7 @@ func TestTunnelTriesHTTP2(t *testing.T) {
 // T2, T3, T02, T09: failures are told in words, the child is gone by then, and
 // the log has cloudflared's own.
 func TestTunnelFailures(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		manner string
 		words  string // at the beginning
@@ -216,6 +221,7 @@ func TestTunnelFailures(t *testing.T) {
 
 // T17: a failure is not for good.
 func TestTunnelAfterAFailure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "once")
 	if _, _, err := r.open(t.Context()); err == nil || !strings.Contains(err.Error(), "cloudflared ended before it was connected: exit status 1") {
 		t.Errorf("the first time: %v", err)
@@ -227,6 +233,7 @@ func TestTunnelAfterAFailure(t *testing.T) {
 
 // X9, T3: without a binary the operator hears how to bring it.
 func TestTunnelWithoutCloudflared(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "good")
 	s := &sidecar{}
 	cfg := defaultConfig()
@@ -246,6 +253,7 @@ func TestTunnelWithoutCloudflared(t *testing.T) {
 // T2: neither deafness nor a pipe that a stray holds, nor a flood, keeps a child
 // or the one who stops it.
 func TestTunnelStubbornChildren(t *testing.T) {
+	t.Parallel()
 	for _, manner := range []string{"deaf", "pipe", "flood"} {
 		t.Run(manner, func(t *testing.T) {
 			t.Parallel()
@@ -268,6 +276,7 @@ func TestTunnelStubbornChildren(t *testing.T) {
 // T3: a child that dies is told of, its address is void, and nobody starts
 // another.
 func TestTunnelDies(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "mortal")
 	if _, _, err := r.open(t.Context()); err != nil {
 		t.Fatal(err)
@@ -288,6 +297,7 @@ func TestTunnelDies(t *testing.T) {
 
 // L5: where the log is required there is no tunnel without its record.
 func TestTunnelNeedsItsRecord(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "good")
 	r.must = func() bool { return true }
 	r.record = func(tunnelAction) error { return io.ErrShortWrite }
@@ -298,6 +308,7 @@ func TestTunnelNeedsItsRecord(t *testing.T) {
 
 // T1: of many commands at once comes one child.
 func TestTunnelOneChild(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "good")
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -324,6 +335,7 @@ func TestTunnelOneChild(t *testing.T) {
 
 // T2, T06: a stop at any point of the start leaves nothing.
 func TestTunnelStopAtAnyPoint(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "good")
 	for range 20 {
 		opened := make(chan error, 1)
@@ -361,6 +373,7 @@ func (r *rig) stopUntil(opened chan error) {
 
 // T1: start and stop in steps of 50 ms end in what was said last.
 func TestTunnelInHaste(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "good")
 	var all sync.WaitGroup
 	for range 6 {
@@ -421,5 +434,53 @@ func TestTunnelOutput(t *testing.T) {
 	var fault *tunnelFault
 	if err := o.fault(context.Canceled); !errors.As(err, &fault) || fault.raw != "complaint 99" {
 		t.Errorf("%v", err)
+	}
+}
+
+// T01, T02, T2: the real cloudflared, where CLOUDFLARED is its path, with a
+// service of ours that gives the names and an edge that is not there.
+func TestTunnelOfTheRealCloudflared(t *testing.T) {
+	path := os.Getenv("CLOUDFLARED")
+	if path == "" {
+		t.Skip("CLOUDFLARED does not name one")
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("TUNNEL_URL", "http://127.0.0.1:9")
+	if err := os.MkdirAll(filepath.Join(home, ".cloudflared"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	theirs := "ingress:\n  - service: http_status:404\n"
+	if err := os.WriteFile(filepath.Join(home, ".cloudflared", "config.yml"), []byte(theirs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan func(http.ResponseWriter), 3)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { (<-answers)(w) }))
+	defer service.Close()
+	r := newRig(t, "unused")
+	r.find = func(context.Context) (string, error) { return path, nil }
+	r.limit = 5 * time.Second
+	r.log = NewLog(lockedWriter{r}, slog.LevelDebug, &audit.Secrets{})
+	r.args = []string{"--quick-service", service.URL, "--edge", "127.0.0.1:1"}
+
+	answers <- func(w http.ResponseWriter) {
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, "error code: 1015")
+	}
+	if _, _, err := r.open(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "rate limited (429/1015)") {
+		t.Errorf("of a 429 it made %v", err)
+	}
+	for range 2 {
+		answers <- func(w http.ResponseWriter) {
+			_, _ = io.WriteString(w, `{"success":true,"result":{"id":"0189dc3e-86e5-7e58-a3e8-0b9a3e6f1c11","name":"x","hostname":"odd-words.trycloudflare.com","account_tag":"a","secret":"c2VjcmV0"},"errors":[]}`)
+		}
+	}
+	if _, _, err := r.open(t.Context()); !errors.Is(err, errNoConnection) {
+		t.Errorf("of an edge that is not there it made %v", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if said := r.stderr.String(); strings.Contains(said, filepath.Join(home, ".cloudflared")) || !strings.Contains(said, "a2mcp-tunnel-") {
+		t.Errorf("it did not follow our configuration:\n%s", said)
 	}
 }
