@@ -67,8 +67,7 @@ func (t *tunnel) attempt(ctx context.Context, args []string, path string) (*chil
 }
 
 func (t *tunnel) await(ctx context.Context, process *child.Process, said *output) (url string, err error) {
-	limit := time.NewTimer(t.limit)
-	defer limit.Stop()
+	limit := t.after(t.limit)
 	look := time.NewTicker(tunnelPoll)
 	defer look.Stop()
 	for {
@@ -77,7 +76,7 @@ func (t *tunnel) await(ctx context.Context, process *child.Process, said *output
 			return "", ctx.Err()
 		case <-process.Done():
 			return "", said.fault(process.Err())
-		case <-limit.C:
+		case <-limit:
 			if url == "" {
 				return "", said.silence(t.limit)
 			}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package sidecar
 
 import (
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -64,8 +67,13 @@ func (f *fake) sign(name string) {
 }
 
 // starts are the lines of all starts so far.
-func (f *fake) starts() []string {
-	data, _ := os.ReadFile(filepath.Join(filepath.Dir(f.path), "starts"))
+func (f *fake) starts() []string { return f.lines("starts") }
+
+// asked are those that were asked whether they are ready.
+func (f *fake) asked() []string { return f.lines("asked") }
+
+func (f *fake) lines(name string) []string {
+	data, _ := os.ReadFile(filepath.Join(filepath.Dir(f.path), name))
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")[:strings.Count(string(data), "\n")]
 }
 
@@ -101,10 +109,6 @@ func until(t *testing.T, what string, ok func() bool) {
 }
 
 func playCloudflared(dir, manner string) {
-	log, err := os.OpenFile(filepath.Join(dir, "starts"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		panic(err)
-	}
 	env := strings.Join(os.Environ(), " ")
 	config := ""
 	for i, arg := range os.Args {
@@ -114,7 +118,7 @@ func playCloudflared(dir, manner string) {
 			config = fmt.Sprintf("%o:%s", info.Mode().Perm(), strings.TrimSpace(string(data)))
 		}
 	}
-	fmt.Fprintln(log, os.Getpid(), strings.Join(os.Args[1:], " "), "CONFIG="+config, "LEAK="+strconv.FormatBool(strings.Contains(env, "TUNNEL_")))
+	note(dir, "starts", os.Getpid(), strings.Join(os.Args[1:], " "), "CONFIG="+config, "LEAK="+strconv.FormatBool(strings.Contains(env, "TUNNEL_")))
 	say := func(level, text string) {
 		fmt.Fprintln(os.Stderr, time.Now().UTC().Format(time.RFC3339), level, text)
 	}
@@ -169,6 +173,16 @@ func playCloudflared(dir, manner string) {
 	<-asked
 }
 
+// note adds a line to a file.
+func note(dir, name string, words ...any) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	fmt.Fprintln(f, words...)
+}
+
 func signed(dir, name string) bool {
 	_, err := os.Stat(filepath.Join(dir, name))
 	return !errors.Is(err, os.ErrNotExist)
@@ -187,7 +201,9 @@ func serveMetrics(dir, manner string, say func(level, text string)) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/quicktunnel", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"hostname":%q}`, name) })
+	var once sync.Once
 	mux.HandleFunc("/ready", func(w http.ResponseWriter, _ *http.Request) {
+		once.Do(func() { note(dir, "asked", os.Getpid()) })
 		if manner == "never" || manner == "late" && !signed(dir, "register") ||
 			manner == "quicless" && !strings.Contains(strings.Join(os.Args, " "), "--protocol http2") {
 			w.WriteHeader(http.StatusServiceUnavailable)

@@ -50,7 +50,6 @@ type Options struct {
 	SessionTTL time.Duration
 
 	Cloudflared func(ctx context.Context) (path string, err error) // finds the binary
-	TunnelLimit time.Duration                                      // for a connection (T2)
 }
 
 // sidecar is one run of the bridge.
@@ -117,9 +116,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Watch == nil {
 		o.Watch = watchFile
-	}
-	if o.TunnelLimit == 0 {
-		o.TunnelLimit = tunnelLimit
 	}
 	return o
 }

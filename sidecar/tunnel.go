@@ -32,6 +32,7 @@ type tunnel struct {
 	shown  func()                                // the address has come or gone
 	log    *slog.Logger
 	limit  time.Duration
+	after  func(time.Duration) <-chan time.Time
 	args   []string // further arguments of cloudflared
 
 	mu      sync.Mutex

@@ -1,3 +1,5 @@
+//go:build unix
+
 package sidecar
 
 import (
@@ -36,7 +38,7 @@ func newRig(t *testing.T, manner string) *rig {
 	t.Helper()
 	r := &rig{fake: newFake(t, manner)}
 	r.tunnel = &tunnel{
-		find: r.fake.found, limit: 20 * time.Second, log: NewLog(lockedWriter{r}, slog.LevelInfo, &audit.Secrets{}),
+		find: r.fake.found, limit: tunnelLimit, after: time.After, log: NewLog(lockedWriter{r}, slog.LevelInfo, &audit.Secrets{}),
 		bridge: func() (string, int) { return "http://127.0.0.1:1234", 1234 },
 		record: func(a tunnelAction) error {
 			r.mu.Lock()
@@ -71,6 +73,24 @@ func hidePID(url string) string {
 		return head + "-PID.trycloudflare.com"
 	}
 	return url
+}
+
+// overOnce makes the time of the nth try be over when due says so.
+func (r *rig) overOnce(due func(n int) bool) func(time.Duration) <-chan time.Time {
+	n := 0
+	return func(time.Duration) <-chan time.Time {
+		n++
+		try, over := n, make(chan time.Time, 1)
+		go func() {
+			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+				if due(try) {
+					over <- time.Now()
+					return
+				}
+			}
+		}()
+		return over
+	}
 }
 
 func (r *rig) stopped(why string) {
@@ -163,7 +183,7 @@ func TestTunnelIsOpenOnceRegistered(t *testing.T) {
 func TestTunnelTriesHTTP2(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "quicless")
-	r.limit = 1500 * time.Millisecond
+	r.after = r.overOnce(func(n int) bool { return n == 1 && len(r.asked()) == 1 })
 	if _, _, err := r.open(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -186,14 +206,17 @@ func TestTunnelFailures(t *testing.T) {
 		{"offline", "no network: ", `failed to request quick Tunnel: Post "https://api.trycloudflare.com/tunnel": dial tcp: lookup`, 1},
 		{"walled", "blocked: Cloudflare's service is not reached", "failed to request quick Tunnel: ", 1},
 		{"never", "blocked: a name was given", "blocked: a name was given", 2},
-		{"silent", "no address within ", "no address within ", 1},
+		{"silent", "no address within 30s: ", "no address within 30s: ", 1},
 		{"elsewhere", "cloudflared was given an address that is not below trycloudflare.com", "trycloudflare.com.example.org", 1},
 	} {
 		t.Run(c.manner, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, c.manner)
-			if c.manner == "never" || c.manner == "silent" {
-				r.limit = 1500 * time.Millisecond
+			switch c.manner {
+			case "never":
+				r.after = r.overOnce(func(n int) bool { return len(r.asked()) == n })
+			case "silent":
+				r.after = r.overOnce(func(int) bool { return len(r.starts()) == 1 })
 			}
 			_, _, err := r.open(t.Context())
 			if err == nil || !strings.HasPrefix(err.Error(), c.words) {
@@ -231,7 +254,7 @@ func TestTunnelAfterAFailure(t *testing.T) {
 	}
 }
 
-// X9, T3: without a binary the operator hears how to bring it.
+// T3: without a binary the operator hears how to bring it.
 func TestTunnelWithoutCloudflared(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "good")
@@ -459,7 +482,7 @@ func TestTunnelOfTheRealCloudflared(t *testing.T) {
 	defer service.Close()
 	r := newRig(t, "unused")
 	r.find = func(context.Context) (string, error) { return path, nil }
-	r.limit = 5 * time.Second
+	r.after = func(time.Duration) <-chan time.Time { return time.After(5 * time.Second) }
 	r.log = NewLog(lockedWriter{r}, slog.LevelDebug, &audit.Secrets{})
 	r.args = []string{"--quick-service", service.URL, "--edge", "127.0.0.1:1"}
 

@@ -16,7 +16,7 @@ const publicHint = "the whole port is public, behind the token alone; through th
 // newTunnel makes the tunnel, which is closed.
 func (s *sidecar) newTunnel() *tunnel {
 	return &tunnel{
-		find: s.opt.Cloudflared, limit: s.opt.TunnelLimit, log: s.log,
+		find: s.opt.Cloudflared, limit: tunnelLimit, after: time.After, log: s.log,
 		bridge: s.address,
 		record: s.recordTunnel,
 		must:   func() bool { return s.config().Audit == "required" },
