@@ -230,10 +230,9 @@ func (t *tunnel) finish(run *tunnelRun, err error) {
 		last.Error = evidence(failed)
 	}
 	_ = t.record(last) // counted and told by the log itself
-	switch {
-	case err == nil:
+	if err == nil {
 		t.log.Info("tunnel closed", "port", run.port)
-	default:
+	} else {
 		t.log.Error("tunnel failed", "reason", err)
 		if wasOpen {
 			t.tell(proto.LevelError, "the tunnel is gone: "+escape(err.Error())+"; `/a2mcp tunnel` opens another")

@@ -38,7 +38,7 @@ func newRig(t *testing.T, manner string) *rig {
 	t.Helper()
 	r := &rig{fake: newFake(t, manner)}
 	r.tunnel = &tunnel{
-		find: r.fake.found, limit: tunnelLimit, after: time.After, log: NewLog(lockedWriter{r}, slog.LevelInfo, &audit.Secrets{}),
+		find: r.found, limit: tunnelLimit, after: time.After, log: NewLog(lockedWriter{r}, slog.LevelInfo, &audit.Secrets{}),
 		bridge: func() (string, int) { return "http://127.0.0.1:1234", 1234 },
 		record: func(a tunnelAction) error {
 			r.mu.Lock()
@@ -94,7 +94,7 @@ func (r *rig) overOnce(due func(n int) bool) func(time.Duration) <-chan time.Tim
 }
 
 func (r *rig) stopped(why string) {
-	if _, over := r.tunnel.close(why); over != nil {
+	if _, over := r.close(why); over != nil {
 		<-over
 	}
 }
@@ -410,8 +410,12 @@ func TestTunnelInHaste(t *testing.T) {
 	if n := r.living(); n != 0 || r.line() != "none" {
 		t.Errorf("%d processes, %q", n, r.line())
 	}
-	url, _, err := r.open(t.Context())
-	if err != nil || r.public() != url || r.living() != 1 {
+	if _, _, err := r.open(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.close("") // not waited for: the next one waits
+	url, fresh, err := r.open(t.Context())
+	if err != nil || !fresh || r.public() != url || r.living() != 1 {
 		t.Errorf("%q, %v; %q, %d processes", url, err, r.public(), r.living())
 	}
 	depth := 0

@@ -76,7 +76,7 @@ func play(part string) {
 			fmt.Println(entry)
 		}
 	case "owner":
-		p, err := Start(context.Background(), Command{Path: os.Args[0], Env: append(Env(), role+"=deaf")})
+		p, err := Start(context.Background(), Command{Path: os.Args[0], Env: append(Env(), role+"=silent")})
 		if err != nil {
 			panic(err)
 		}
