@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/a2mcp/a2mcp/audit"
 )
 
 // What WebDAV clients need, as far as dufs offers it. Locks are promises that nobody checks: a file is
@@ -135,7 +137,7 @@ func (x *exchange) lock() error {
 	default:
 		return err
 	}
-	token := "opaquelocktoken:" + newUUID()
+	token := "opaquelocktoken:" + audit.NewID()
 	if held := lockToken.FindString(x.r.Header.Get("If")); held != "" && x.r.ContentLength == 0 {
 		token = held // a lock that is renewed keeps its token, or the client thinks it lost
 	}

@@ -2,9 +2,7 @@ package files
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/a2mcp/a2mcp/audit"
@@ -46,7 +44,7 @@ func (s *Share) record(a action, sid string) error {
 	local, _ := s.o.Base()
 	a.Port = a.of.port(local)
 	return s.write(audit.Record{
-		Time: time.Now(), ID: newUUID(), SID: sid, Phase: audit.Done, Tool: "xfer", Args: plainJSON(a),
+		Time: time.Now(), ID: audit.NewID(), SID: sid, Phase: audit.Done, Tool: "xfer", Args: plainJSON(a),
 	})
 }
 
@@ -59,13 +57,4 @@ func plainJSON(v any) []byte {
 		panic(err) // only structs of strings, numbers and times come here
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
-}
-
-// newUUID is a random UUID (RFC 9562, version 4).
-func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -21,6 +21,8 @@ func words() []word {
 		{"status", (*sidecar).status},
 		{"token", (*sidecar).showToken},
 		{"rotate", (*sidecar).rotate},
+		{"tunnel", (*sidecar).openTunnel},
+		{"tunnel stop", (*sidecar).stopTunnel},
 	}
 }
 

@@ -86,10 +86,11 @@ func (s *sidecar) open(hello proto.Hello) {
 	s.adopt(cfg)
 	s.openAudit(cfg)
 	s.share = s.newShare(hello)
+	s.tunnel = s.newTunnel()
 	s.front = httpfront.New(httpfront.Options{
 		Host: s.host, Own: s.ownTools(), Files: s.share, Audit: s.audit, Log: s.log, Version: s.opt.Version, SessionTTL: s.opt.SessionTTL,
 		Token:         func() string { return string(s.config().Token) },
-		AllowOrigin:   func(origin string) bool { return slices.Contains(s.config().Origins, origin) },
+		AllowOrigin:   s.allowOrigin,
 		MaxBody:       func() int64 { return s.config().MaxBody },
 		AuditRequired: func() bool { return s.config().Audit == "required" },
 		SetInference:  s.setInference,
@@ -97,6 +98,12 @@ func (s *sidecar) open(hello proto.Hello) {
 	})
 	s.recall(hello.Memory)
 	close(s.ready)
+}
+
+// allowOrigin allows what the configuration names, and the tunnel while it is
+// open (H8).
+func (s *sidecar) allowOrigin(origin string) bool {
+	return slices.Contains(s.config().Origins, origin) || origin == s.tunnel.public()
 }
 
 // readConfig loads the file and says what is odd about it.

@@ -108,7 +108,7 @@ func (s *sidecar) announce(sv *server) {
 		_ = s.host.Notify(proto.LevelWarning, "a2mcp listens on every network of this machine (host "+sv.wanted.Host+
 			"): whoever reaches it and has the token can run tools here")
 	}
-	_ = s.host.Status("a2mcp " + sv.url)
+	s.showAddress()
 }
 
 // sessionShutdown gives the port up if no main session is left (P3).
@@ -133,6 +133,7 @@ func (s *sidecar) down(limit time.Duration) {
 		return
 	}
 	s.release(sv, limit)
+	s.closeTunnel("bridge stopped")
 	s.removeRunFile()
 	s.log.Info("port released", "url", sv.url)
 	_ = s.host.Status("")

@@ -101,6 +101,10 @@ func (s *sidecar) rebind(cfg Config, old *server) {
 	s.remember(context.Background())
 	s.serve(sv)
 	s.release(old, drainTimeout)
+	if s.tunnel.public() != "" {
+		_ = s.host.Notify(proto.LevelWarning, "the tunnel is closed, because the port has changed; `/a2mcp tunnel` opens another")
+	}
+	s.closeTunnel("port changed")
 	s.announce(sv)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/a2mcp/a2mcp/files"
 	"github.com/a2mcp/a2mcp/httpfront"
@@ -35,12 +34,8 @@ func accessOf(word string) files.Access {
 
 // base is where the bridge is reached now.
 func (s *sidecar) base() (local, public string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.server != nil {
-		local = strings.TrimSuffix(s.server.url, "/")
-	}
-	return local, ""
+	local, _ = s.address()
+	return local, s.tunnel.public()
 }
 
 // ownFiles are the files that do not exist through a share (X5).

@@ -48,6 +48,8 @@ type Options struct {
 	HostAlive  func(pid int) bool                                  // whether that process is there
 	Watch      func(ctx context.Context, path string, changed func()) error
 	SessionTTL time.Duration
+
+	Cloudflared func(ctx context.Context) (path string, err error) // finds the binary
 }
 
 // sidecar is one run of the bridge.
@@ -58,14 +60,15 @@ type sidecar struct {
 	host    *link
 	lane    *lane
 
-	hello atomic.Pointer[proto.Hello] // the last one; nil before the first
-	mute  atomic.Bool                 // the host speaks another protocol: silent until the end
-	paths paths                       // set by the first hello
-	cfg   atomic.Pointer[Config]
-	audit *audit.Log       // set by the first hello
-	share *files.Share     // set by the first hello
-	front *httpfront.Front // set by the first hello
-	ready chan struct{}    // closed by the first hello
+	hello  atomic.Pointer[proto.Hello] // the last one; nil before the first
+	mute   atomic.Bool                 // the host speaks another protocol: silent until the end
+	paths  paths                       // set by the first hello
+	cfg    atomic.Pointer[Config]
+	audit  *audit.Log       // set by the first hello
+	share  *files.Share     // set by the first hello
+	tunnel *tunnel          // set by the first hello
+	front  *httpfront.Front // set by the first hello
+	ready  chan struct{}    // closed by the first hello
 
 	mu        sync.Mutex
 	server    *server // bound port; nil: none
@@ -90,6 +93,9 @@ func Run(ctx context.Context, opt Options) error {
 	}
 	s := &sidecar{opt: opt, secrets: &audit.Secrets{}, lane: newLane(), ready: make(chan struct{})}
 	s.log = NewLog(opt.Stderr, level, s.secrets)
+	if s.opt.Cloudflared == nil {
+		s.opt.Cloudflared = s.pathCloudflared
+	}
 	conn := hostrpc.New(opt.In, opt.Out, s.handle, hostrpc.Options{Side: "s", Log: s.log})
 	s.host = &link{Host: hostrpc.Host{Conn: conn}, log: s.log}
 

@@ -34,7 +34,11 @@ func (s *sidecar) status(ctx context.Context) proto.Message {
 			n.Sessions, n.Running, n.Waiting, n.Queued, n.Background, n.Unauthorized),
 		fmt.Sprintf("%s audit=%s audit_failures=%d", s.inferenceLine(ctx), s.paths.audit, s.audit.Failures()),
 		"share="+s.shareLine(),
-		"host="+s.hostLine())
+		"tunnel="+s.tunnel.line())
+	if s.tunnel.public() != "" {
+		lines = append(lines, publicHint)
+	}
+	lines = append(lines, "host="+s.hostLine())
 	if s.host.frozen.Load() {
 		level = proto.LevelWarning
 	}
