@@ -60,6 +60,8 @@ func (s *sidecar) up(ctx context.Context, mains int) (*server, error) {
 
 // usableConfig is the configuration, read again if it was wrong the last time.
 func (s *sidecar) usableConfig() (Config, error) {
+	s.editing.Lock()
+	defer s.editing.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.configErr == nil {

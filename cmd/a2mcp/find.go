@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/url"
 	"os"
@@ -19,17 +20,12 @@ type target struct {
 
 // connect finds the bridge.
 func (t target) connect() (*client, error) {
-	dir := t.AgentDir
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, failed(exitUsage, "no home folder: give --url and --token-file")
-		}
-		dir = filepath.Join(home, ".omp", "agent")
+	dir, err := t.agentDir()
+	if err != nil {
+		return nil, failed(exitUsage, "no home folder: give --url and --token-file")
 	}
 	address := t.URL
 	if address == "" {
-		var err error
 		if address, err = runningBridge(dir); err != nil {
 			return nil, err
 		}
@@ -44,6 +40,25 @@ func (t target) connect() (*client, error) {
 	return &client{url: address, token: token}, nil
 }
 
+func (t target) agentDir() (string, error) {
+	if t.AgentDir != "" {
+		return t.AgentDir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the agent folder: %w; give --agent-dir", err)
+	}
+	return filepath.Join(home, ".omp", "agent"), nil
+}
+
+// configFile is where the configuration of an agent folder is (F1).
+func configFile(dir string) string {
+	if config := os.Getenv("A2MCP_CONFIG"); config != "" {
+		return config
+	}
+	return filepath.Join(dir, "a2mcp.json")
+}
+
 func (t target) token(dir string) (string, error) {
 	if t.TokenFile != "" {
 		data, err := os.ReadFile(t.TokenFile)
@@ -55,10 +70,7 @@ func (t target) token(dir string) (string, error) {
 	if token := os.Getenv("A2MCP_TOKEN"); token != "" {
 		return token, nil
 	}
-	config := os.Getenv("A2MCP_CONFIG")
-	if config == "" {
-		config = filepath.Join(dir, "a2mcp.json")
-	}
+	config := configFile(dir)
 	data, err := os.ReadFile(config)
 	var fields struct {
 		Token string `json:"token"`

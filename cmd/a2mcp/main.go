@@ -20,6 +20,7 @@ type cli struct {
 	Demo    demoCmd    `cmd:"" help:"Run a small host with its bridge and show every call."`
 	Call    callCmd    `cmd:"" help:"Call a tool of a running host."`
 	Tools   toolsCmd   `cmd:"" help:"List the tools of a running host."`
+	Config  configCmd  `cmd:"" help:"Check a configuration, or print its schema."`
 	Version versionCmd `cmd:"" help:"Print the version of this binary and of what it is built from."`
 }
 
