@@ -11,7 +11,22 @@ import (
 const (
 	drainBytes = 256 << 20
 	drainTime  = 30 * time.Second
+	leaveTime  = 5 * time.Second // for the body of somebody who was not let in
 )
+
+// leaveBody answers a request that was not let in without waiting for its body,
+// and lets go of a connection whose body does not come: who has no token can hold
+// no connection by sending slowly. A sender that waits for 100 Continue is not
+// asked for anything.
+func leaveBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 || r.Header.Get("Expect") != "" {
+		return
+	}
+	control := http.NewResponseController(w)
+	if control.EnableFullDuplex() == nil {
+		_ = control.SetReadDeadline(time.Now().Add(leaveTime)) // what cannot be bounded is as it was
+	}
+}
 
 // readBody reads a body up to the limit (H3). The buffer grows with what has
 // arrived, not with what was announced, and at most fourfold at a time.
