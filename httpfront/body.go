@@ -11,20 +11,16 @@ import (
 const (
 	drainBytes = 256 << 20
 	drainTime  = 30 * time.Second
-	leaveTime  = 5 * time.Second // for the body of somebody who was not let in
+	leaveTime  = 2 * time.Second // for the body of somebody who was not let in
 )
 
-// leaveBody answers a request that was not let in without waiting for its body,
-// and lets go of a connection whose body does not come: who has no token can hold
-// no connection by sending slowly. A sender that waits for 100 Continue is not
-// asked for anything.
+// leaveBody bounds the wait for the body of a request that was not let in, which
+// net/http reads before it answers: who has no token can hold no connection by
+// sending slowly. (Answering first, in full duplex, breaks connections that are
+// used again.)
 func leaveBody(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength == 0 || r.Header.Get("Expect") != "" {
-		return
-	}
-	control := http.NewResponseController(w)
-	if control.EnableFullDuplex() == nil {
-		_ = control.SetReadDeadline(time.Now().Add(leaveTime)) // what cannot be bounded is as it was
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(leaveTime)) // what cannot be bounded is as it was
 	}
 }
 

@@ -97,10 +97,10 @@ func (s *sidecar) tell(err error) error {
 func (s *sidecar) announce(sv *server) {
 	s.log.Info("listening", "url", sv.url)
 	level, text := proto.LevelInfo, "a2mcp serves at "+sv.url+" (`/a2mcp token` shows the token)"
-	if wanted := sv.wanted.Port; wanted != 0 && wanted != sv.port {
+	if sv.missed != 0 {
 		level = proto.LevelWarning
 		text = fmt.Sprintf("a2mcp: port %d is taken, serving at %s (port %d) instead. "+
-			"Clients of the old port now show their token to whoever has it: `/a2mcp rotate` makes a new one", wanted, sv.url, sv.port)
+			"Clients of the old port now show their token to whoever has it: `/a2mcp rotate` makes a new one", sv.missed, sv.url, sv.port)
 	}
 	_ = s.host.Notify(level, text)
 	if reachable(sv.wanted.Host) != sv.wanted.Host {

@@ -265,12 +265,18 @@ func TestSoakLargeBodies(t *testing.T) {
 // does not tell.
 func peakMemory(t *testing.T, pid int) int64 {
 	t.Helper()
+	return statusBytes(pid, "VmHWM:")
+}
+
+// statusBytes is a field of /proc/PID/status that is told in kB, in bytes; 0
+// where the system does not tell.
+func statusBytes(pid int, field string) int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return kib << 10
 		}
