@@ -160,6 +160,37 @@ func TestConfigOfTwoFirstStarts(t *testing.T) {
 	}
 }
 
+// F1, F2: several starts at once with a file that has no token: each adds one, and
+// the first look at the file, which every start takes, makes them agree.
+func TestStartsAtOnceWithoutAToken(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a2mcp.json")
+	if err := os.WriteFile(path, []byte(`{"port": 0}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bridges := make([]*sidecar, 8)
+	var starts sync.WaitGroup
+	for i := range bridges {
+		s := &sidecar{secrets: &audit.Secrets{}, log: slog.New(slog.DiscardHandler)}
+		s.paths.config = path
+		bridges[i] = s
+		starts.Go(func() {
+			cfg, _, err := loadConfig(path)
+			if err != nil {
+				t.Error(err)
+			}
+			s.adopt(cfg)
+		})
+	}
+	starts.Wait()
+	for _, s := range bridges {
+		s.takeOver()
+		if token := s.config().Token; len(token) != 43 || token != bridges[0].config().Token {
+			t.Error("two bridges have different tokens")
+		}
+	}
+}
+
 // F3: rotation replaces the token and leaves every other byte, behind a link too.
 func TestWriteToken(t *testing.T) {
 	dir := t.TempDir()
