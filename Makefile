@@ -32,7 +32,7 @@ test-all: test
 
 # What takes longer than CI should: kills, large bodies, floods. Not run in CI.
 soak: build
-	A2MCP_SOAK=1 go test -count=1 -timeout 60m -run Soak -v ./...
+	A2MCP_SOAK=1 go test -count=1 -timeout 120m -run Soak -v ./...
 
 bench: build
 	tests/bench/run.sh
