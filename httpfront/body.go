@@ -11,7 +11,18 @@ import (
 const (
 	drainBytes = 256 << 20
 	drainTime  = 30 * time.Second
+	leaveTime  = 2 * time.Second // for the body of somebody who was not let in
 )
+
+// leaveBody bounds the wait for the body of a request that was not let in, which
+// net/http reads before it answers: who has no token can hold no connection by
+// sending slowly. (Answering first, in full duplex, breaks connections that are
+// used again.)
+func leaveBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(leaveTime)) // what cannot be bounded is as it was
+	}
+}
 
 // readBody reads a body up to the limit (H3). The buffer grows with what has
 // arrived, not with what was announced, and at most fourfold at a time.

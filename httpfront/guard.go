@@ -52,6 +52,20 @@ func (at route) takes(method string) error {
 	return &httpError{status: http.StatusMethodNotAllowed, allow: "POST, DELETE"}
 }
 
+// admit is the part of the judgement that needs no token to be tried: method,
+// bearer, origin (H7, steps 1 to 2a).
+func (f *Front) admit(at route, path string, r *http.Request) error {
+	if err := at.takes(r.Method); err != nil {
+		return err
+	}
+	if at != routeFiles || !f.opt.Files.Opens(path) {
+		if err := f.authorize(r); err != nil {
+			return err
+		}
+	}
+	return f.checkOrigin(r)
+}
+
 // authorize compares the bearer with the token in constant time, lengths first
 // (A1, A2).
 func (f *Front) authorize(r *http.Request) error {

@@ -156,15 +156,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *Front) serve(w http.ResponseWriter, r *http.Request) error {
 	path := rawPath(r)
 	at := routeOf(path)
-	if err := at.takes(r.Method); err != nil {
-		return err
-	}
-	if at != routeFiles || !f.opt.Files.Opens(path) {
-		if err := f.authorize(r); err != nil {
-			return err
-		}
-	}
-	if err := f.checkOrigin(r); err != nil {
+	if err := f.admit(at, path, r); err != nil {
+		leaveBody(w, r)
 		return err
 	}
 	switch {

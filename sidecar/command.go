@@ -73,16 +73,26 @@ func (s *sidecar) rotate(ctx context.Context) proto.Message {
 	if broken != nil {
 		return proto.Message{Level: proto.LevelError, Text: "the token was not changed: " + escape(broken.Error())}
 	}
-	token := newToken()
-	if err := writeToken(s.paths.config, token); err != nil {
+	if err := s.replaceToken(newToken()); err != nil {
 		s.log.Error("rotation failed", "err", err)
 		return proto.Message{Level: proto.LevelError, Text: "the token was not changed, the old one still works: " + escape(err.Error())}
 	}
-	cfg := *s.config()
-	cfg.Token = token
-	s.adopt(cfg)
 	s.share.Close("token rotated")
 	s.front.EndSessions(ctx)
 	s.log.Info("token rotated")
 	return proto.Message{Level: proto.LevelInfo, Text: "a2mcp has a new token and ended the share and all sessions; `/a2mcp token` shows it"}
+}
+
+// replaceToken puts a token into the file and then into force, with no reload
+// between the two that would bring the old one back.
+func (s *sidecar) replaceToken(token Secret) error {
+	s.editing.Lock()
+	defer s.editing.Unlock()
+	if err := writeToken(s.paths.config, token); err != nil {
+		return err
+	}
+	cfg := *s.config()
+	cfg.Token = token
+	s.adopt(cfg)
+	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,16 +78,22 @@ func parseConfig(data []byte) (cfg Config, warnings []string, err error) {
 	return cfg, p.warnings, joined(p.problems)
 }
 
-// joined puts all problems into one line.
+// configProblems are all that is wrong with a file; as an error they are one line.
+type configProblems []error
+
+func (ps configProblems) Error() string {
+	var texts []string
+	for _, p := range ps {
+		texts = append(texts, p.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
 func joined(problems []error) error {
 	if problems == nil {
 		return nil
 	}
-	var texts []string
-	for _, p := range problems {
-		texts = append(texts, p.Error())
-	}
-	return errors.New(strings.Join(texts, "; "))
+	return configProblems(problems)
 }
 
 type fieldParser struct {
@@ -97,12 +103,17 @@ type fieldParser struct {
 	warnings []string
 }
 
-// field decodes one member. Of two equal keys the last counts.
-func (p *fieldParser) field(cfg *Config, key string, value []byte) {
+// note sees to it that a repeated key is told. The last of them counts.
+func (p *fieldParser) note(key string) {
 	if p.seen[key] {
 		p.warnings = append(p.warnings, fmt.Sprintf("%s%s stands twice; the last one counts", p.prefix, key))
 	}
 	p.seen[key] = true
+}
+
+// field decodes one member.
+func (p *fieldParser) field(cfg *Config, key string, value []byte) {
+	p.note(key)
 	switch key {
 	case "port":
 		cfg.Port = p.number(key, value, 0, 65535)
@@ -124,7 +135,8 @@ func (p *fieldParser) field(cfg *Config, key string, value []byte) {
 		cfg.Origins = p.origins(value)
 	case "xfer":
 		p.xfer(&cfg.Xfer, value)
-	case "$schema":
+	case "$schema": // for editors; see schema.go
+		p.text(key, value, "the address of a JSON schema", func(string) bool { return true })
 	default:
 		p.warnings = append(p.warnings, p.prefix+key+" is not a field; it is ignored")
 	}
@@ -135,8 +147,10 @@ func (p *fieldParser) xfer(x *Xfer, value []byte) {
 		p.problem("xfer", "an object such as {}", value)
 		return
 	}
-	in := fieldParser{prefix: "xfer."}
+	*x = defaultConfig().Xfer // a repeated object counts alone
+	in := fieldParser{prefix: "xfer.", seen: map[string]bool{}}
 	for key, value := range proto.Members(value) {
+		in.note(string(key))
 		switch string(key) {
 		case "access":
 			x.Access = in.choice("access", value, "read-write", "read-only", "off")
@@ -157,8 +171,8 @@ func (p *fieldParser) xfer(x *Xfer, value []byte) {
 // problem notes what was expected of a field and what stands there instead.
 func (p *fieldParser) problem(key, expected string, value []byte) {
 	got := string(value)
-	if len(got) > 40 {
-		got = got[:40] + "…"
+	if runes := []rune(got); len(runes) > 40 {
+		got = string(runes[:40]) + "…"
 	}
 	p.problems = append(p.problems, fmt.Errorf("%s%s: expected %s, got %s; correct or remove it", p.prefix, key, expected, got))
 }
@@ -194,6 +208,10 @@ func (p *fieldParser) token(value []byte) Secret {
 	return Secret(s)
 }
 
+// originPattern is an origin as a browser writes it (RFC 6454, section 6.2), but
+// for capitals in the host.
+var originPattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+
 func (p *fieldParser) origins(value []byte) []string {
 	const expected = `a list of origins such as ["https://example.org:8443"]`
 	if !proto.IsArray(value) {
@@ -203,8 +221,7 @@ func (p *fieldParser) origins(value []byte) []string {
 	var list []string
 	for entry := range proto.Elements(value) {
 		origin, _ := proto.Text(entry)
-		u, err := url.Parse(origin)
-		if err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host {
+		if !originPattern.MatchString(origin) {
 			p.problem("origins", expected, entry)
 			continue
 		}

@@ -2,11 +2,15 @@ package sidecar
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/a2mcp/a2mcp/audit"
 )
 
 const testToken = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
@@ -64,6 +68,31 @@ func TestConfigWarnings(t *testing.T) {
 	}
 }
 
+// F1: of two equal objects the last counts alone, and what is told of its fields
+// is told of both.
+func TestRepeatedObjectCountsAlone(t *testing.T) {
+	cfg, warnings, err := parseConfig([]byte(`{"xfer":{"access":"off"},"xfer":{"dufs":"a","dufs":"b"}}`))
+	if err != nil || cfg.Xfer != (Xfer{Access: "read-write", Server: "builtin", Dufs: "b"}) {
+		t.Errorf("%+v, %v", cfg.Xfer, err)
+	}
+	if got := strings.Join(warnings, "\n"); !strings.Contains(got, "xfer stands twice") || !strings.Contains(got, "xfer.dufs stands twice") {
+		t.Errorf("warnings: %s", got)
+	}
+}
+
+// F2, C01: no half of a file is a configuration, wherever the writing stopped.
+func TestHalfAFileIsNoConfiguration(t *testing.T) {
+	const text = `{"$schema": "./s.json", "token": "` + testToken + `", "origins": ["http://a"], "xfer": {"access": "off"}}`
+	for n := range len(text) {
+		if _, _, err := parseConfig([]byte(text[:n])); err == nil {
+			t.Errorf("%q was taken over", text[:n])
+		}
+	}
+	if _, _, err := parseConfig([]byte(text)); err != nil {
+		t.Error(err)
+	}
+}
+
 // A3, F1: a missing file is made with mode 0600 and a token of 43 characters; a
 // missing token is added and nothing else changes.
 func TestConfigIsMade(t *testing.T) {
@@ -108,6 +137,7 @@ func TestConfigWithBadTokenIsUntouched(t *testing.T) {
 
 // F1: two first starts at once end with one token.
 func TestConfigOfTwoFirstStarts(t *testing.T) {
+	t.Parallel()
 	for range 50 {
 		path := filepath.Join(t.TempDir(), "a2mcp.json")
 		tokens := make([]Secret, 8)
@@ -126,6 +156,37 @@ func TestConfigOfTwoFirstStarts(t *testing.T) {
 			if token != tokens[0] {
 				t.Fatal("two first starts have different tokens")
 			}
+		}
+	}
+}
+
+// F1, F2: several starts at once with a file that has no token: each adds one, and
+// the first look at the file, which every start takes, makes them agree.
+func TestStartsAtOnceWithoutAToken(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a2mcp.json")
+	if err := os.WriteFile(path, []byte(`{"port": 0}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bridges := make([]*sidecar, 8)
+	var starts sync.WaitGroup
+	for i := range bridges {
+		s := &sidecar{secrets: &audit.Secrets{}, log: slog.New(slog.DiscardHandler)}
+		s.paths.config = path
+		bridges[i] = s
+		starts.Go(func() {
+			cfg, _, err := loadConfig(path)
+			if err != nil {
+				t.Error(err)
+			}
+			s.adopt(cfg)
+		})
+	}
+	starts.Wait()
+	for _, s := range bridges {
+		s.takeOver()
+		if token := s.config().Token; len(token) != 43 || token != bridges[0].config().Token {
+			t.Error("two bridges have different tokens")
 		}
 	}
 }
@@ -149,6 +210,86 @@ func TestWriteToken(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link was replaced by a file")
 	}
+}
+
+// F1: a link that leads nowhere yet, into another folder: the file is made where
+// it leads, and the link stays.
+func TestConfigIsMadeBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "dotfiles", "a2mcp.json"), filepath.Join(dir, "agent", "a2mcp.json")
+	if err := os.Mkdir(filepath.Dir(link), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../dotfiles/a2mcp.json", link); err != nil {
+		t.Skip("no symbolic links here: ", err)
+	}
+	cfg, _, err := loadConfig(link)
+	if err != nil || len(cfg.Token) != 43 {
+		t.Fatalf("token of %d characters, %v", len(cfg.Token), err)
+	}
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link was replaced by a file")
+	}
+}
+
+// F3, C03: a file that is no object, as one that is just being written, takes no
+// token and is left as it is.
+func TestWriteTokenIntoAHalfWrittenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a2mcp.json")
+	for _, text := range []string{"", " ", "[]", `{"token": "012`, "\ufeff{}"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeToken(path, "new"); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: got %v, want an error that names the file", text, err)
+		}
+		if after, _ := os.ReadFile(path); string(after) != text {
+			t.Errorf("%q became %q", text, after)
+		}
+	}
+}
+
+// F3, C03: a reload beside a rotation never brings the old token back.
+func TestRotationBesideReloads(t *testing.T) {
+	t.Parallel()
+	s := &sidecar{secrets: &audit.Secrets{}, log: slog.New(slog.DiscardHandler)}
+	s.paths.config = filepath.Join(t.TempDir(), "a2mcp.json")
+	cfg, _, err := loadConfig(s.paths.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.adopt(cfg)
+	done := make(chan struct{})
+	var reloads sync.WaitGroup
+	for range 4 {
+		reloads.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					s.takeOver()
+				}
+			}
+		})
+	}
+	for range 25 {
+		token := newToken()
+		if err := s.replaceToken(token); err != nil {
+			t.Fatal(err)
+		}
+		for range 50 {
+			if s.config().Token != token {
+				t.Fatal("an older token is in force again")
+			}
+			runtime.Gosched()
+		}
+	}
+	close(done)
+	reloads.Wait()
 }
 
 // A5: a Secret never shows itself.

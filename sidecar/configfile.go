@@ -48,16 +48,11 @@ func readConfig(path string) (Config, []string, error) {
 	return cfg, warnings, nil
 }
 
-// CheckConfig reads a configuration as a bridge that starts would, and reports
-// what is odd about it, or every problem in one error. It changes nothing.
-func CheckConfig(path string) (warnings []string, err error) {
-	_, warnings, err = readConfig(path)
-	return warnings, err
-}
-
-// createConfig makes a first configuration. The file appears whole or not at
-// all, and never replaces one that another first start has just made.
+// createConfig makes a first configuration, behind a link that leads nowhere yet
+// too. The file appears whole or not at all, and never replaces one that another
+// first start has just made.
 func createConfig(path string) error {
+	path = linkTarget(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the configuration: %w", err)
 	}
@@ -86,6 +81,9 @@ func writeToken(path string, token Secret) error {
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
+	if !proto.Valid(data) || !proto.IsObject(trimSpace(data)) { // somebody is just writing it
+		return fmt.Errorf("%s is not a JSON object now; mend it first", path)
+	}
 	temp, err := writeBeside(target, withToken(data, token))
 	if err != nil {
 		return err
@@ -95,6 +93,24 @@ func writeToken(path string, token Secret) error {
 		return fmt.Errorf("replacing the configuration: %w", err)
 	}
 	return nil
+}
+
+// maxLinks is how many links in a row are followed.
+const maxLinks = 16
+
+// linkTarget follows symbolic links to where a file is or would be made.
+func linkTarget(path string) string {
+	for range maxLinks {
+		next, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(next) {
+			next = filepath.Join(filepath.Dir(path), next)
+		}
+		path = next
+	}
+	return path
 }
 
 // withToken sets the member token of a valid configuration.

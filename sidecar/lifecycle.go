@@ -63,6 +63,8 @@ func (s *sidecar) up(ctx context.Context, mains int) (*server, error) {
 
 // usableConfig is the configuration, read again if it was wrong the last time.
 func (s *sidecar) usableConfig() (Config, error) {
+	s.editing.Lock()
+	defer s.editing.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.configErr == nil {
@@ -98,10 +100,10 @@ func (s *sidecar) tell(err error) error {
 func (s *sidecar) announce(sv *server) {
 	s.log.Info("listening", "url", sv.url)
 	level, text := proto.LevelInfo, "a2mcp serves at "+sv.url+" (`/a2mcp token` shows the token)"
-	if wanted := sv.wanted.Port; wanted != 0 && wanted != sv.port {
+	if sv.missed != 0 {
 		level = proto.LevelWarning
 		text = fmt.Sprintf("a2mcp: port %d is taken, serving at %s (port %d) instead. "+
-			"Clients of the old port now show their token to whoever has it: `/a2mcp rotate` makes a new one", wanted, sv.url, sv.port)
+			"Clients of the old port now show their token to whoever has it: `/a2mcp rotate` makes a new one", sv.missed, sv.url, sv.port)
 	}
 	_ = s.host.Notify(level, text)
 	if reachable(sv.wanted.Host) != sv.wanted.Host {

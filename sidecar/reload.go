@@ -38,38 +38,57 @@ func (s *sidecar) watchConfig(ctx context.Context) error {
 // by binding the new one before the old one is given up. A file that is wrong or
 // gone keeps the running settings (F2).
 func (s *sidecar) reload(ctx context.Context) {
+	cfg, changed, waits := s.takeOver()
+	if waits {
+		s.sessionsWait(ctx)
+		return
+	}
+	s.mu.Lock()
+	bound := s.server
+	s.mu.Unlock()
+	if changed && bound != nil && (cfg.Port != bound.wanted.Port || cfg.Host != bound.wanted.Host) {
+		s.rebind(cfg, bound)
+	}
+}
+
+// takeOver puts into force what the file says, if it is right and new. waits says
+// that until now a wrong one has kept the port closed.
+func (s *sidecar) takeOver() (cfg Config, changed, waits bool) {
+	s.editing.Lock()
+	defer s.editing.Unlock()
 	cfg, warnings, err := readConfig(s.paths.config)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		s.log.Warn("configuration gone", "file", s.paths.config, "hint", "the running settings stay; restart the host to have a new file made")
-		return
+		return cfg, false, false
 	case err != nil:
 		s.log.Error("configuration not taken over", "err", err)
 		_ = s.host.Notify(proto.LevelError, "a2mcp keeps its running settings: "+escape(err.Error()))
-		return
+		return cfg, false, false
 	}
 	s.mu.Lock()
-	old, bound, broken := *s.config(), s.server, s.configErr
+	waits = s.configErr != nil
 	s.mu.Unlock()
+	if waits {
+		return cfg, false, true
+	}
+	old := *s.config()
 	if cfg.Token == "" {
 		cfg.Token = old.Token // an edit that removes it does not open the door; a restart writes a new one
 	}
-	if broken != nil {
-		s.sessionsWait(ctx)
-		return
+	if cfg.HostLLM != old.HostLLM {
+		s.log.Warn("configuration", "file", s.paths.config, "detail", "host_llm counts at the next start of the host")
+		cfg.HostLLM = old.HostLLM
 	}
 	if reflect.DeepEqual(cfg, old) {
-		return
+		return cfg, false, false
 	}
 	for _, w := range warnings {
 		s.log.Warn("configuration", "file", s.paths.config, "detail", w)
 	}
-	cfg.HostLLM = old.HostLLM // counts at the next start
 	s.adopt(cfg)
 	s.log.Info("configuration taken over", "file", s.paths.config)
-	if bound != nil && (cfg.Port != bound.wanted.Port || cfg.Host != bound.wanted.Host) {
-		s.rebind(cfg, bound)
-	}
+	return cfg, true, false
 }
 
 // sessionsWait binds the port that a wrong configuration had kept closed, if the
@@ -140,8 +159,13 @@ func watchFile(ctx context.Context, path string, changed func()) error {
 				rest.Reset(debounce)
 			}
 			continue
-		case <-rest.C:
 		case <-look.C:
+			watch()
+			if stampOf(path) != last {
+				rest.Reset(debounce) // somebody may be in the middle of writing it
+			}
+			continue
+		case <-rest.C:
 		}
 		watch()
 		if now := stampOf(path); now != last {

@@ -27,6 +27,7 @@ type server struct {
 	port     int
 	url      string
 	wanted   Config // the configuration it was bound for
+	missed   int    // the port that clients know or expect and somebody else has; 0: none
 }
 
 // bind listens where the configuration says. A port that is taken is replaced by
@@ -36,6 +37,7 @@ func (s *sidecar) bind(cfg Config) (*server, error) {
 	last := s.lastPort
 	s.mu.Unlock()
 	var taken error
+	missed := 0
 	for _, port := range []int{last, cfg.Port, 0} {
 		if port == 0 && cfg.Port != 0 && taken == nil {
 			continue // no predecessor; the configured port comes first
@@ -43,11 +45,16 @@ func (s *sidecar) bind(cfg Config) (*server, error) {
 		listener, err := s.opt.Listen("tcp", net.JoinHostPort(cfg.Host, strconv.Itoa(port)))
 		switch {
 		case err == nil:
-			return s.newServer(listener, cfg), nil
+			sv := s.newServer(listener, cfg)
+			sv.missed = missed
+			return sv, nil
 		case !addressInUse(err):
 			return nil, bindError(cfg, port, err)
 		}
 		taken = err
+		if missed == 0 {
+			missed = port
+		}
 	}
 	return nil, bindError(cfg, cfg.Port, taken)
 }

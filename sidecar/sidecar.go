@@ -77,6 +77,7 @@ type sidecar struct {
 	refusal   error   // why the last try to serve failed
 	draining  sync.WaitGroup
 
+	editing     sync.Mutex // from reading or writing the configuration until it is in force; before mu
 	remembering sync.Mutex // memory leaves in the order it was true
 
 	switching     sync.Mutex // one llm/set at a time (D8)

@@ -27,18 +27,26 @@ type liveBridge struct {
 	pid             int
 	client          *http.Client
 	stderr          *lockedText
+	command         func(words string) string // types /a2mcp and returns what it says
 }
 
 // startLive starts the binary on a folder of its own, with a configuration.
 func startLive(t *testing.T, config string, handle hostrpc.Handler) *liveBridge {
 	t.Helper()
-	b := &liveBridge{dir: t.TempDir(), stderr: &lockedText{}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
+	return startLiveIn(t, t.TempDir(), config, handle, func(*exec.Cmd) {})
+}
+
+// startLiveIn starts the binary on a folder; prepare may change how.
+func startLiveIn(t *testing.T, dir, config string, handle hostrpc.Handler, prepare func(*exec.Cmd)) *liveBridge {
+	t.Helper()
+	b := &liveBridge{dir: dir, stderr: &lockedText{}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	if err := os.WriteFile(filepath.Join(b.dir, "a2mcp.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary(t), "sidecar")
 	cmd.Env = []string{}
 	cmd.Stderr = b.stderr
+	prepare(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +76,27 @@ func startLive(t *testing.T, config string, handle hostrpc.Handler) *liveBridge 
 		<-ended
 	})
 	b.url, b.token = startSession(t, conn, b.dir, b.stderr)
+	b.command = func(words string) string {
+		raw, err := conn.Call(context.Background(), proto.HostCommand, proto.Encode(proto.OperatorCommand{Name: "a2mcp", Args: words}))
+		if err != nil {
+			t.Errorf("/a2mcp %s: %v", words, err)
+		}
+		text, _ := proto.Text(proto.Member(raw, "text"))
+		return text
+	}
 	return b
+}
+
+// echo makes one call of echoArguments and reports whether it came back right.
+func (b *liveBridge) echo(sid, text string) error {
+	resp, data, err := b.post(sid, strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`, text)))
+	if err != nil {
+		return err
+	}
+	if want := fmt.Sprintf(`"text":%q}],"isError":false`, text); resp.StatusCode != http.StatusOK || !strings.Contains(string(data), want) {
+		return fmt.Errorf("%s: %s", resp.Status, data)
+	}
+	return nil
 }
 
 func (b *liveBridge) post(sid string, body io.Reader) (*http.Response, []byte, error) {
@@ -237,12 +265,18 @@ func TestSoakLargeBodies(t *testing.T) {
 // does not tell.
 func peakMemory(t *testing.T, pid int) int64 {
 	t.Helper()
+	return statusBytes(pid, "VmHWM:")
+}
+
+// statusBytes is a field of /proc/PID/status that is told in kB, in bytes; 0
+// where the system does not tell.
+func statusBytes(pid int, field string) int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return kib << 10
 		}

@@ -122,14 +122,18 @@ func (d *doctor) extension(context.Context) (string, error) {
 }
 
 func (d *doctor) configuration(context.Context) (string, error) {
-	path := cmp.Or(os.Getenv("A2MCP_CONFIG"), filepath.Join(d.dir, "a2mcp.json"))
+	path := configFile(d.dir)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s is not there yet; the host makes it when it starts", path)
 	}
-	warnings, err := sidecar.CheckConfig(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
+	}
+	problems, warnings := sidecar.CheckConfig(data)
+	if len(problems) > 0 {
+		return "", fmt.Errorf("%s: %s", path, strings.Join(problems, "; "))
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		warnings = append(warnings, fmt.Sprintf("others on this machine can read it (mode %04o): chmod 600 %s", info.Mode().Perm(), path))

@@ -39,6 +39,14 @@ func (t target) connect() (*client, error) {
 	return &client{url: address, token: token}, nil
 }
 
+// configFile is where the configuration of an agent folder is (F1).
+func configFile(dir string) string {
+	if config := os.Getenv("A2MCP_CONFIG"); config != "" {
+		return config
+	}
+	return filepath.Join(dir, "a2mcp.json")
+}
+
 func (t target) token(dir string) (string, error) {
 	if t.TokenFile != "" {
 		data, err := os.ReadFile(t.TokenFile)
@@ -50,10 +58,7 @@ func (t target) token(dir string) (string, error) {
 	if token := os.Getenv("A2MCP_TOKEN"); token != "" {
 		return token, nil
 	}
-	config := os.Getenv("A2MCP_CONFIG")
-	if config == "" {
-		config = filepath.Join(dir, "a2mcp.json")
-	}
+	config := configFile(dir)
 	data, err := os.ReadFile(config)
 	var fields struct {
 		Token string `json:"token"`

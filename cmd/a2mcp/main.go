@@ -24,6 +24,7 @@ type cli struct {
 	Call      callCmd      `cmd:"" help:"Call a tool of a running host."`
 	Tools     toolsCmd     `cmd:"" help:"List the tools of a running host."`
 	Audit     auditCmd     `cmd:"" help:"Show the calls in the audit log."`
+	Config    configCmd    `cmd:"" help:"Check a configuration, or print its schema."`
 	Version   versionCmd   `cmd:"" help:"Print the version of this binary and of what it is built from."`
 }
 
