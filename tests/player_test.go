@@ -56,7 +56,8 @@ type player struct {
 	hidden map[string]bool // ids of requests whose answers are not shown
 
 	mu       sync.Mutex
-	state    bool // host_state is answered
+	state    bool   // host_state is answered
+	llm      string // its llm part
 	mains    int
 	url      string
 	memory   string
@@ -67,7 +68,7 @@ type player struct {
 }
 
 func newPlayer(t *testing.T, st *story, on stage, dir string) *player {
-	p := &player{t: t, story: st, stage: on, names: newNames(dir), dir: dir, hidden: map[string]bool{}, state: true, mains: 1,
+	p := &player{t: t, story: st, stage: on, names: newNames(dir), dir: dir, hidden: map[string]bool{}, state: true, mains: 1, llm: allowed,
 		memory: "null", sessions: map[string]string{}, clients: map[string]*http.Client{}, cancels: map[string]context.CancelFunc{}}
 	for name, value := range on.portNames() {
 		p.names.set(name, value)
@@ -175,7 +176,7 @@ func (p *player) line(line string) {
 	switch {
 	case m.Method == proto.SidecarHostState:
 		if p.state {
-			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{"mains":%d,"llm":{"armed":false,"degraded":false,"denied":0}}}`, *m.ID, p.mains))
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{"mains":%d,"llm":%s}}`, *m.ID, p.mains, p.llm))
 		}
 		return
 	case m.Method == proto.SidecarRemember:
@@ -278,6 +279,10 @@ func (p *player) world(s step, args string) {
 	case "mains":
 		p.mu.Lock()
 		p.mains, _ = strconv.Atoi(args)
+		p.mu.Unlock()
+	case "llm":
+		p.mu.Lock()
+		p.llm = args
 		p.mu.Unlock()
 	case "hoststate":
 		p.mu.Lock()
@@ -461,3 +466,6 @@ func describe(resp *http.Response) string {
 	}
 	return text
 }
+
+// allowed is the llm part of host_state while nothing is denied.
+const allowed = `{"wanted":false,"armed":false,"degraded":false,"denied":0}`

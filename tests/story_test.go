@@ -35,6 +35,7 @@ import (
 //	> drop NAME           NAME cuts its connection
 //	> dial NAME           NAME tries to connect: "open" or "refused"
 //	> mains N             the host has N main sessions
+//	> llm JSON            the llm part of host_state
 //	> hoststate off       host_state stays unanswered until "on"
 //	> hostdies            the process of the host is gone, its pipe is not
 //	> edit config         the operator writes a2mcp.json: the lines under it
