@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
@@ -17,20 +16,6 @@ import (
 
 	"github.com/a2mcp/a2mcp/files/child"
 )
-
-// pathCloudflared is the binary that the configuration names or that is on the
-// PATH.
-func (s *sidecar) pathCloudflared(context.Context) (string, error) {
-	name := s.config().Xfer.Cloudflared
-	if name == "" {
-		name = "cloudflared"
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("%w; put cloudflared on the PATH or set `xfer.cloudflared` in a2mcp.json to its path", err)
-	}
-	return path, nil
-}
 
 // emptyConfig makes a configuration with nothing in it: without one of its own
 // cloudflared would follow the operator's, whose rules win over --url (T01). A

@@ -19,6 +19,7 @@ type paths struct {
 	config   string
 	audit    string
 	runFile  string // F5
+	data     string // the bridge's own installs (X9)
 }
 
 func (s *sidecar) pathsFor(hello proto.Hello) paths {
@@ -27,6 +28,7 @@ func (s *sidecar) pathsFor(hello proto.Hello) paths {
 		config:   filepath.Join(hello.AgentDir, "a2mcp.json"),
 		audit:    filepath.Join(hello.AgentDir, "a2mcp.log"),
 		runFile:  filepath.Join(hello.AgentDir, "a2mcp.run", strconv.Itoa(hello.Host.PID)+".json"),
+		data:     dataDir(hello.Home),
 	}
 	if env := s.opt.Getenv("A2MCP_CONFIG"); env != "" {
 		p.config = env

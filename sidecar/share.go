@@ -19,6 +19,7 @@ func (s *sidecar) newShare(hello proto.Hello) *files.Share {
 		Own:      s.ownFiles,
 		Access:   func() files.Access { return accessOf(s.config().Xfer.Access) },
 		MaxBody:  func() int64 { return s.config().MaxBody },
+		Child:    s.startDufs,
 	})
 }
 
@@ -41,6 +42,9 @@ func (s *sidecar) base() (local, public string) {
 // ownFiles are the files that do not exist through a share (X5).
 func (s *sidecar) ownFiles() []string {
 	own := []string{s.paths.config, s.paths.audit, filepath.Dir(s.paths.runFile), filepath.Join(s.paths.agentDir, "a2mcp.installs.json")}
+	if s.paths.data != "" {
+		own = append(own, s.paths.data)
+	}
 	for n := 1; n <= s.config().AuditKeep; n++ {
 		own = append(own, s.paths.audit+"."+strconv.Itoa(n))
 	}

@@ -95,7 +95,7 @@ func Run(ctx context.Context, opt Options) error {
 	s := &sidecar{opt: opt, secrets: &audit.Secrets{}, lane: newLane(), ready: make(chan struct{})}
 	s.log = NewLog(opt.Stderr, level, s.secrets)
 	if s.opt.Cloudflared == nil {
-		s.opt.Cloudflared = s.pathCloudflared
+		s.opt.Cloudflared = s.findCloudflared
 	}
 	conn := hostrpc.New(opt.In, opt.Out, s.handle, hostrpc.Options{Side: "s", Log: s.log})
 	s.host = &link{Host: hostrpc.Host{Conn: conn}, log: s.log}

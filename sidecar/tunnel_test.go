@@ -262,9 +262,9 @@ func TestTunnelWithoutCloudflared(t *testing.T) {
 	cfg := defaultConfig()
 	cfg.Xfer.Cloudflared = filepath.Join(t.TempDir(), "cloudflared")
 	s.cfg.Store(&cfg)
-	r.find = s.pathCloudflared
+	r.find = s.findCloudflared
 	_, _, err := r.open(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "put cloudflared on the PATH or set `xfer.cloudflared`") {
+	if err == nil || !strings.Contains(err.Error(), "correct the path, or remove it to have cloudflared looked for on PATH") {
 		t.Errorf("got %v", err)
 	}
 	r.bridge = func() (string, int) { return "", 0 }

@@ -22,6 +22,7 @@ const module = "github.com/a2mcp/a2mcp/"
 var mayImport = map[string]struct{ ours, others []string }{
 	"proto":             {},
 	"audit":             {},
+	"files/dufs":        {ours: []string{"files/child"}},
 	"files/child":       {others: []string{"golang.org/x/sys"}},
 	"files/obtain":      {},
 	"files":             {ours: []string{"audit"}, others: []string{"golang.org/x/net", "golang.org/x/sys"}},
@@ -29,7 +30,7 @@ var mayImport = map[string]struct{ ours, others []string }{
 	"hostrpc/extension": {},
 	"hostrpc/refhost":   {ours: []string{"proto", "hostrpc"}},
 	"httpfront":         {ours: []string{"proto", "audit"}, others: []string{"github.com/google/uuid"}},
-	"sidecar":           {ours: []string{"proto", "audit", "files", "files/child", "files/obtain", "hostrpc", "httpfront"}, others: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"sidecar":           {ours: []string{"proto", "audit", "files", "files/child", "files/dufs", "files/obtain", "hostrpc", "httpfront"}, others: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"cmd/a2mcp":         {ours: []string{"proto", "audit", "sidecar", "hostrpc/refhost", "hostrpc/extension"}, others: []string{"github.com/alecthomas/kong", "golang.org/x/sys"}},
 }
 

@@ -2,6 +2,7 @@ package obtain
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"os"
@@ -99,11 +100,21 @@ func TestNoPinForPlatform(t *testing.T) {
 	}
 }
 
+// X9, L5: an install that has to be recorded and cannot be is not used.
+func TestInstallNotRecorded(t *testing.T) {
+	b := newBench(t, serveBytes(script))
+	b.Audit = func(Install) error { return errors.New("the log is full") }
+	found, err := b.Find(t.Context(), b.tool("dufs-bare", script, nil), "")
+	if err == nil || !strings.Contains(err.Error(), "the log is full") || found.Path != "" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
 // X9: an earlier install is used, whatever PATH or the server are by then; it is 0755, the register 0600.
 func TestInstallOnce(t *testing.T) {
 	b := newBench(t, serveBytes(script))
 	tool := b.tool("dufs-bare", script, nil)
-	b.Audit = func(in Install) {
+	b.Audit = func(in Install) error {
 		if in.Err != nil || in.Path == "" {
 			t.Errorf("audited %+v", in)
 		}
@@ -111,6 +122,7 @@ func TestInstallOnce(t *testing.T) {
 		if reg, err := b.readRegister(); err != nil || len(reg.Installs) != len(b.audited)-1 {
 			t.Errorf("registered before the record: %v, %v", reg, err)
 		}
+		return nil
 	}
 	found := b.works(t, tool, true, script)
 	if want := filepath.Join(b.DataDir, "dufs-9.9.9"); found.Path != want {

@@ -48,10 +48,11 @@ func newBench(t *testing.T, handler http.HandlerFunc) *bench {
 }
 
 func (b *bench) finder(agentDir, dataDir string, client *http.Client) *Finder {
-	return &Finder{AgentDir: agentDir, DataDir: dataDir, Client: client, platform: testPlatform, Audit: func(in Install) {
+	return &Finder{AgentDir: agentDir, DataDir: dataDir, Client: client, platform: testPlatform, Audit: func(in Install) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.audited = append(b.audited, in)
+		return nil
 	}}
 }
 

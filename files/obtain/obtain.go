@@ -63,8 +63,9 @@ type Finder struct {
 	Client   *http.Client // nil is a client of its own; its redirect policy is not used
 	Log      *slog.Logger // nil is none
 	// Audit is told of each install, good or bad, a good one before Find returns its path and before
-	// it is registered. It is called with the tool's lock held and must not call Find. nil is none.
-	Audit func(Install)
+	// it is registered. Its error is Find's. It is called with the tool's lock held and must not call
+	// Find. nil is none.
+	Audit func(Install) error
 
 	// What tests change; zero is the value of the contract.
 	platform    string
@@ -159,7 +160,10 @@ func (f *Finder) install(ctx context.Context, tool Tool, asset Asset, binary str
 		err = fmt.Errorf("installing %s %s from %s (pinned sha256 %s): %w", tool.Name, tool.Version, asset.File, asset.SHA256, err)
 	}
 	if f.Audit != nil {
-		f.Audit(Install{Tool: tool.Name, Version: tool.Version, Asset: asset.File, SHA256: asset.SHA256, Path: path, Err: err})
+		unrecorded := f.Audit(Install{Tool: tool.Name, Version: tool.Version, Asset: asset.File, SHA256: asset.SHA256, Path: path, Err: err})
+		if err == nil {
+			err = unrecorded
+		}
 	}
 	if err != nil {
 		return Found{}, err
