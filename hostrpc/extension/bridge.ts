@@ -18,7 +18,8 @@ import { binaryFor, Sidecar } from "./sidecar";
 /** How long the host waits for what it tells. */
 const startLimit = 10_000;
 const shutdownLimit = 1_500;
-const commandLimit = 30_000;
+/** A tunnel may have to be downloaded first: 10 minutes, and twice 30 s to connect. */
+const commandLimit = 12 * 60_000;
 
 export class Bridge {
 	#host!: Host;

@@ -7,6 +7,8 @@ import type { Command, Message } from "./protocol";
 import { idOf, type Sessions } from "./sessions";
 
 const statusKey = "a2mcp";
+/** How long a command holds up the prompt. */
+const patience = 5_000;
 
 /** What there is to type while no sidecar runs; the sidecar's own words replace it. */
 const withoutSidecar: Command = {
@@ -36,8 +38,22 @@ export class Operator {
 			description: withoutSidecar.description,
 			getArgumentCompletions: prefix =>
 				this.#command.words.filter(word => word.startsWith(prefix.trimStart())).map(word => ({ value: word, label: word })),
-			handler: async (args, ctx) => this.#show(ctx, await run(args, idOf(ctx))),
+			handler: (args, ctx) => this.#answer(ctx, run(args, idOf(ctx))),
 		});
+	}
+
+	/** Shows the answer; one that takes its time (a download) comes as a notice, and the prompt is free meanwhile. */
+	async #answer(ctx: ExtensionContext, answer: Promise<Message>): Promise<void> {
+		const soon = await Promise.race([answer, pause(patience)]);
+		if (soon) {
+			this.#show(ctx, soon);
+			return;
+		}
+		this.#show(ctx, { level: "info", text: "a2mcp is at it; the answer will be shown here" });
+		answer.then(
+			message => this.notice(message),
+			error => this.logger().warn("a2mcp: a command", { error: String(error) }),
+		);
 	}
 
 	began(ctx: ExtensionContext): void {
@@ -80,4 +96,10 @@ export class Operator {
 			this.logger().warn(`a2mcp: ${message.text}`, { error: String(error) });
 		}
 	}
+}
+
+function pause(ms: number): Promise<undefined> {
+	return new Promise(resolve => {
+		setTimeout(() => resolve(undefined), ms).unref?.();
+	});
 }

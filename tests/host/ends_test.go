@@ -111,10 +111,7 @@ func TestSubagent(t *testing.T) {
 	b := p.bridge().connect()
 	h.send(frame{"type": "set_subagent_subscription", "id": "s", "level": "progress"})
 	b.works("task", map[string]any{"context": "a test", "tasks": []any{map[string]any{"name": "one", "task": "say done"}}})
-	h.wait("the subagent's end", func(f frame) bool {
-		text := fmt.Sprint(f)
-		return f["type"] == "subagent_lifecycle" && (strings.Contains(text, "completed") || strings.Contains(text, "failed"))
-	})
+	h.wait("the subagent's end", subagentEnd)
 	time.Sleep(time.Second) // for a shutdown that must not come
 	if next := p.bridge(); next.PID != b.PID || next.URL != b.URL {
 		t.Errorf("another bridge serves: %+v", next)
