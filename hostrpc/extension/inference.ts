@@ -123,6 +123,7 @@ export class Inference {
 		takeBackAll(changes);
 		this.#armed = [];
 		this.#degraded = false;
+		for (const session of this.sessions.mains()) renew(session);
 		const lost = changes.filter(change => change instanceof Redirect && !change.restored()).map(change => (change as Redirect).provider);
 		return this.#result(lost);
 	}
@@ -158,6 +159,14 @@ class Once implements Change {
 		if (this.#made) takeBackAll(this.changes);
 		this.#made = false;
 	}
+}
+
+/** A row that was chosen while its provider was sent away still has the address of that time. */
+function renew(session: Session): void {
+	const row = session.model;
+	if (row?.baseUrl !== deadEnd) return;
+	const fresh = session.modelRegistry.find(row.provider, row.id);
+	if (fresh) session.agent.setModel(fresh);
 }
 
 /** Why nothing may be changed (D5). */

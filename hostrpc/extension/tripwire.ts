@@ -6,6 +6,9 @@
 import http2 from "node:http2";
 import type { Change } from "./change";
 import { sentinel } from "./denial";
+import { deadEnd } from "./redirects";
+
+const deadSocket = deadEnd.replace("http:", "ws:");
 
 export class Tripwire {
 	/** host:port of every model, as URL.host writes it. */
@@ -100,7 +103,10 @@ class Fetch extends Replacement<typeof fetch> {
 			const body = JSON.stringify({ type: "error", error: { type: "permission_error", message: sentinel } });
 			return Promise.resolve(new Response(body, { status: 403, headers: { "content-type": "application/json" } }));
 		};
-		return Object.assign(wrapped, original) as typeof fetch;
+		const preconnect = (...args: Parameters<typeof fetch.preconnect>) => {
+			if (!live() || !wire.meets(args[0])) original.preconnect(...args);
+		};
+		return Object.assign(wrapped, original, { preconnect }) as typeof fetch;
 	}
 }
 
@@ -119,13 +125,17 @@ class Sockets extends Replacement<typeof WebSocket> {
 		globalThis.WebSocket = value;
 	}
 
-	/** Not counted: the host goes on to fetch, where it is. */
+	/**
+	 * The socket is made, to where nobody listens: the host knows what to do with one that is refused (it
+	 * goes on to fetch, where the request is counted), and waits for ever after a constructor that throws.
+	 */
 	protected wrap(original: typeof WebSocket, live: () => boolean): typeof WebSocket {
 		const { wire } = this;
 		return new Proxy(original, {
 			construct(target, args, newTarget) {
-				if (live() && wire.meets(args[0])) throw new Error(sentinel);
-				return Reflect.construct(target, args, newTarget) as object;
+				const [address, ...rest] = args as [unknown, ...unknown[]];
+				const refused = live() && wire.meets(address);
+				return Reflect.construct(target, [refused ? deadSocket : address, ...rest], newTarget) as object;
 			},
 		});
 	}

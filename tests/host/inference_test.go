@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,15 @@ const sentinel = "a2mcp takeover: host inference is disabled in this mode"
 type listener struct {
 	net.Listener
 	connections atomic.Int64
+	mu          sync.Mutex
+	first       []string // of each connection, what it began with
+}
+
+// since tells what the connections after the first n began with.
+func (l *listener) since(n int64) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.first[min(int(n), len(l.first)):])
 }
 
 func newListener(t *testing.T) *listener {
@@ -40,6 +50,13 @@ func newListener(t *testing.T) *listener {
 			}
 			l.connections.Add(1)
 			go func() {
+				began := make([]byte, 64)
+				_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+				n, _ := conn.Read(began)
+				line, _, _ := strings.Cut(string(began[:n]), "\r\n")
+				l.mu.Lock()
+				l.first = append(l.first, line)
+				l.mu.Unlock()
 				fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 				time.Sleep(50 * time.Millisecond)
 				conn.Close()
@@ -206,7 +223,7 @@ func TestEveryWayIsClosed(t *testing.T) {
 			t.Errorf("%v: %d connections", model, n)
 		}
 		// A subagent takes the real row of the same model, and so the real way out.
-		before := l.connections.Load()
+		before, turns := l.connections.Load(), h.count(typed("agent_end"))
 		b.works("task", map[string]any{"context": "a test", "tasks": []any{map[string]any{"name": "one", "task": "say done"}}})
 		ended := 0
 		end := h.wait("the subagent's end", func(f frame) bool {
@@ -216,12 +233,19 @@ func TestEveryWayIsClosed(t *testing.T) {
 			return ended > i
 		})
 		if n := l.connections.Load() - before; n != 0 {
-			t.Errorf("a subagent with %v: %d connections", model, n)
+			time.Sleep(1100 * time.Millisecond) // for what they began with
+			t.Errorf("a subagent with %v: %d connections: %q", model, n, l.since(before))
 		}
 		t.Logf("a subagent with %s: %.300s", model[0], fmt.Sprint(end))
+		waitFor(t, "the turn that its result begins", func() bool { return h.count(typed("agent_end")) > turns })
 	}
 	if status, body := b.switchTo(true); status != 200 {
 		t.Fatalf("on: %d %s", status, body)
+	}
+	// The model that was chosen last was chosen while it was denied.
+	before := l.connections.Load()
+	if text := h.prompt("speak"); l.connections.Load() == before {
+		t.Errorf("a model chosen while denied does not reach the listener after restore: %s", errorOf(text))
 	}
 	for _, model := range models {
 		if connections(model, "restored") == 0 {
