@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,4 +111,29 @@ func TestOnlyTheCommandTouchesStdio(t *testing.T) {
 			}
 		}
 	})
+}
+
+var eventPattern = regexp.MustCompile(`\b[Ll]og(?:\(\))?\.(?:Info|Warn|Error)\("([^"]+)"`)
+
+// stderr is an interface: every line of it is an event that HOST.md lists.
+func TestEventsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../proto/HOST.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	sources(t, func(pkg, path string, data []byte) {
+		if strings.HasPrefix(pkg, "cmd/") || pkg == "hostrpc/refhost" {
+			return // these are no sidecar
+		}
+		for _, found := range eventPattern.FindAllSubmatch(data, -1) {
+			seen++
+			if event := string(found[1]); !bytes.Contains(page, []byte("`"+event+"`")) {
+				t.Errorf("%s says %q, which proto/HOST.md does not list", path, event)
+			}
+		}
+	})
+	if seen < 30 {
+		t.Errorf("only %d events found", seen)
+	}
 }

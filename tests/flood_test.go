@@ -113,7 +113,9 @@ func TestSoakBadTokens(t *testing.T) {
 		t.Errorf("%d of %d refused", refused.Load(), sent.Load())
 	}
 	// A line on stderr may come after the answers that made it.
-	waitFor(t, func() bool { return int64(strings.Count(b.stderr.String(), "unauthorized attempt(s)")) >= refused.Load()/50+1 })
+	waitFor(t, func() bool {
+		return int64(strings.Count(b.stderr.String(), "unauthorized attempt(s)")) >= refused.Load()/50+1
+	})
 	if told, want := int64(strings.Count(b.stderr.String(), "unauthorized attempt(s)")), refused.Load()/50+1; told != want {
 		t.Errorf("stderr told %d times, want %d", told, want)
 	}

@@ -119,6 +119,16 @@ func TestSwitch(t *testing.T) {
 	if status, body := b.switchTo(false); status != 200 || body != `{"enabled":false,"denied":0,"degraded":false}` {
 		t.Fatalf("off: %d %s", status, body)
 	}
+	// D4: the host does not wake by itself; what stands at the ways out is the bridge's.
+	armed := p.probe()
+	for _, want := range []string{`"fetch": false`, `"socket": false`, `"connect": false`, "retry.enabled=false", "advisor.enabled=false", "mock mock a2mcp-deny"} {
+		if !strings.Contains(armed, want) {
+			t.Errorf("armed, the host has no %s:\n%s", want, armed)
+		}
+	}
+	if !strings.Contains(before, "advisor.enabled=true") {
+		t.Errorf("the operator's own override is not there before:\n%s", before)
+	}
 	if text := h.prompt("speak"); !strings.Contains(text, sentinel) || model.count() != 0 {
 		t.Errorf("denied: %d requests reached the model; the turn ended with %.300s", model.count(), text)
 	}

@@ -179,6 +179,26 @@ func TestExclusive(t *testing.T) {
 	calls.Wait()
 }
 
+// TestBackground: a call that omp goes on with by itself ends for the caller with
+// omp's own text, and the status counts it (M14).
+func TestBackground(t *testing.T) {
+	p := newPlace(t)
+	model := newProvider(t, says("noted"))
+	p.model(model)
+	h := p.start("--mode", "rpc")
+	b := p.bridge().connect()
+	h.wait("the address", uiRequest("notify", b.URL))
+	b.works("bash", map[string]any{"command": "true"})
+	res := b.works("bash", map[string]any{"command": "sleep 1; echo over", "async": true})
+	if strings.Contains(res.text(), "over") {
+		t.Errorf("it did not go to the background: %+v", res)
+	}
+	if text := h.command(t, "status"); !strings.Contains(text, "background=1") {
+		t.Errorf("the status: %s", text)
+	}
+	waitFor(t, "the turn that the result begins", func() bool { return model.count() > 0 })
+}
+
 // TestSidecarKilled: the host starts another; port and sessions stay (P6, S5).
 func TestSidecarKilled(t *testing.T) {
 	p := newPlace(t)
