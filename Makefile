@@ -12,7 +12,7 @@ LINT    = $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
 SBOM = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 TARGETS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo test test-all soak bench lint cross dist dist-check clean
+.PHONY: build demo test test-all test-host soak bench lint cross dist dist-check clean
 build: bin/a2mcp
 
 .PHONY: bin/a2mcp
@@ -30,6 +30,10 @@ test:
 test-all: test
 	tests/clients/run.sh
 	tests/fileclients/run.sh
+
+# The real omp in all its modes, from npm.
+test-host:
+	tests/host/run.sh
 
 # What takes longer than CI should: kills, large bodies, floods. Not run in CI.
 soak: build
