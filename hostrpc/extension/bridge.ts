@@ -190,7 +190,8 @@ export class Bridge {
 	async #settleModel(api: ExtensionAPI, ctx: ExtensionContext): Promise<void> {
 		try {
 			const notice = await settleModel(api, ctx);
-			if (notice !== undefined) this.#operator.notice({ level: "info", text: notice });
+			// A warning: of two plain notices in a row the TUI keeps the second alone.
+			if (notice !== undefined) this.#operator.notice({ level: "warning", text: notice });
 		} catch (error) {
 			this.#host.logger.warn("a2mcp: the placeholder model", { error: String(error) });
 		}

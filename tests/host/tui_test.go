@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,11 +31,16 @@ func (p *place) terminal(args ...string) *terminal {
 		line += " " + quote(arg)
 	}
 	tui.tmux("-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "40", line)
+	pid, err := strconv.Atoi(strings.TrimSpace(tui.tmux("list-panes", "-F", "#{pane_pid}")))
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	p.t.Cleanup(func() {
 		if p.t.Failed() {
 			p.t.Logf("the screen:\n%s\n%s", tui.screen(), p.hostLog())
 		}
-		_ = exec.Command("tmux", "-S", tui.socket, "kill-server").Run()
+		_ = exec.Command("tmux", "-S", tui.socket, "kill-server").Run() // SIGHUP to omp
+		waitFor(p.t, "end of omp", func() bool { return !alive(pid) })
 	})
 	return tui
 }
@@ -170,6 +176,39 @@ func TestAskInTheTUI(t *testing.T) {
 	}
 	if data, _ := os.ReadFile(filepath.Join(p.work, "out")); string(data) != "approved\n" {
 		t.Errorf("the command left %q", data)
+	}
+}
+
+// TestTUIWithoutAModel: the TUI starts and serves where there is no model (O1).
+func TestTUIWithoutAModel(t *testing.T) {
+	p := newPlace(t)
+	p.write(filepath.Join(p.agent, "config.yml"), "setupVersion: 999\n")
+	tui := p.terminal()
+	b := p.bridge().connect()
+	tui.shows(`a2mcp: this host has no model`)
+	b.works("bash", map[string]any{"command": "true"})
+	tui.press("hello", "Enter")
+	tui.shows(`log in with /login`)
+}
+
+// TestTUIDenied: a denied prompt in the TUI ends with the sentence that says why;
+// neither it nor a title nor a search reaches the model (D3, D8).
+func TestTUIDenied(t *testing.T) {
+	p := newPlace(t)
+	model := newProvider(t, says("hello"))
+	p.model(model)
+	p.write(filepath.Join(p.agent, "config.yml"), "setupVersion: 999\n")
+	p.write(filepath.Join(p.agent, "a2mcp.json"), `{"host_llm": "deny", "token": "0123456789012345678901234567890123456789"}`)
+	tui := p.terminal()
+	b := p.bridge().connect()
+	tui.press("what is the answer", "Enter")
+	tui.shows(`host inference is disabled in this mode`)
+	b.call("web_search", map[string]any{"query": "anything"})
+	tui.press("/a2mcp", "Enter")
+	tui.press("Enter")
+	tui.shows(`host_llm=deny denied=[1-9]`)
+	if n := model.count(); n != 0 {
+		t.Errorf("%d requests reached the model", n)
 	}
 }
 
