@@ -55,7 +55,7 @@ func TestReplacedWhileAppending(t *testing.T) {
 		t.Fatal(a)
 	}
 	body, send := io.Pipe()
-	req, _ := http.NewRequest("PATCH", g.server.URL+"/xfer/f", body)
+	req, _ := http.NewRequest(http.MethodPatch, g.server.URL+"/xfer/f", body)
 	req.Header.Set("X-Update-Range", "append")
 	status := make(chan int, 1)
 	go func() {

@@ -236,7 +236,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 	} {
 		name := fmt.Sprintf("new%d", i)
 		body, send := io.Pipe()
-		req, _ := http.NewRequest("PUT", g.server.URL+"/xfer/"+name+"/"+c.path, body)
+		req, _ := http.NewRequest(http.MethodPut, g.server.URL+"/xfer/"+name+"/"+c.path, body)
 		status := make(chan int)
 		go func() {
 			res, err := http.DefaultTransport.RoundTrip(req)

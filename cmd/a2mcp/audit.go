@@ -49,7 +49,7 @@ func (cmd auditCmd) Run() error {
 	if err != nil {
 		return report(err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }() // it was only read
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	v := &auditView{cmd: cmd, log: log, out: bufio.NewWriter(os.Stdout), width: columns(os.Stdout), early: map[string]bool{}}
@@ -88,10 +88,9 @@ func (cmd auditCmd) open() (*audit.Reader, error) {
 
 // wants reports whether a call is one of those asked for.
 func (cmd auditCmd) wants(c *audit.Call) bool {
-	if (cmd.Pending || cmd.Errors) && !(cmd.Pending && c.State == audit.Pending || cmd.Errors && c.State == audit.Failed) {
-		return false
-	}
-	return !c.Last.Before(cmd.Since.Time) && strings.HasPrefix(c.SID, cmd.SID) &&
+	anyState := !cmd.Pending && !cmd.Errors
+	state := anyState || cmd.Pending && c.State == audit.Pending || cmd.Errors && c.State == audit.Failed
+	return state && !c.Last.Before(cmd.Since.Time) && strings.HasPrefix(c.SID, cmd.SID) &&
 		(len(cmd.Tool) == 0 || slices.Contains(cmd.Tool, c.Tool))
 }
 

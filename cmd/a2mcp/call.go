@@ -17,9 +17,6 @@ import (
 	"github.com/a2mcp/a2mcp/proto"
 )
 
-// callID is the id of the one request these commands make.
-const callID = 1
-
 // callCmd calls one tool and prints what it answers.
 type callCmd struct {
 	target
@@ -59,10 +56,10 @@ func (cmd callCmd) Run() error {
 	stopClock := clock(cmd.Name)
 	params := append([]byte(`{"name":`), proto.Encode(cmd.Name)...)
 	params = append(append(append(params, `,"arguments":`...), arguments...), '}')
-	res, err := c.request(ctx, callID, proto.MethodToolsCall, params)
+	res, err := c.request(ctx, proto.MethodToolsCall, params)
 	stopClock()
 	if ctx.Err() != nil {
-		c.cancel(callID)
+		c.cancel()
 	}
 	if err != nil {
 		return report(err)

@@ -37,6 +37,9 @@ func failed(code int, format string, args ...any) error {
 	return &failure{code: code, text: fmt.Sprintf(format, args...)}
 }
 
+// callID is the id of every request: there is one at a time.
+const callID = 1
+
 // client speaks MCP with one bridge. It shakes hands by itself, and once more
 // when the bridge has forgotten the session.
 type client struct {
@@ -47,14 +50,14 @@ type client struct {
 }
 
 // request sends one request and returns its raw result.
-func (c *client) request(ctx context.Context, id int, method string, params []byte) ([]byte, error) {
+func (c *client) request(ctx context.Context, method string, params []byte) ([]byte, error) {
 	for again := true; ; again = false {
 		if c.session == "" {
 			if err := c.initialize(ctx); err != nil {
 				return nil, err
 			}
 		}
-		status, _, body, err := c.post(ctx, message(id, method, params))
+		status, _, body, err := c.post(ctx, message(callID, method, params))
 		switch {
 		case err != nil:
 			return nil, err
@@ -82,10 +85,10 @@ func (c *client) initialize(ctx context.Context) error {
 }
 
 // cancel asks the bridge to abort a request that nobody waits for any more (M11).
-func (c *client) cancel(id int) {
+func (c *client) cancel() {
 	ctx, done := context.WithTimeout(context.Background(), 2*time.Second)
 	defer done()
-	note := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"%s","params":{"requestId":%d}}`, proto.MethodCancelled, id)
+	note := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"%s","params":{"requestId":%d}}`, proto.MethodCancelled, callID)
 	_, _, _, _ = c.post(ctx, note) // best effort: the exit code says that the call may be running
 }
 

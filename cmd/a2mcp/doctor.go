@@ -158,7 +158,7 @@ func (d *doctor) tokenAndSession(ctx context.Context) (string, error) {
 }
 
 func (d *doctor) catalogue(ctx context.Context) (string, error) {
-	raw, err := d.client.request(ctx, callID, proto.MethodToolsList, nil)
+	raw, err := d.client.request(ctx, proto.MethodToolsList, nil)
 	if err != nil {
 		return "", fmt.Errorf("%w; the host does not answer: see `/a2mcp` in it", err)
 	}
@@ -192,7 +192,7 @@ func (d *doctor) call(ctx context.Context) (string, error) {
 }
 
 func (d *doctor) callTool(ctx context.Context, name, arguments string) (text string, isError bool, err error) {
-	raw, err := d.client.request(ctx, callID, proto.MethodToolsCall, fmt.Appendf(nil, `{"name":%s,"arguments":%s}`, proto.Encode(name), arguments))
+	raw, err := d.client.request(ctx, proto.MethodToolsCall, fmt.Appendf(nil, `{"name":%s,"arguments":%s}`, proto.Encode(name), arguments))
 	if err != nil {
 		return "", false, err
 	}

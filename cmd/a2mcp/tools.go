@@ -30,7 +30,7 @@ func (cmd toolsCmd) Run() error {
 	ctx, done := context.WithTimeout(context.Background(), cmd.Timeout)
 	defer done()
 	defer c.end()
-	raw, err := c.request(ctx, callID, proto.MethodToolsList, nil)
+	raw, err := c.request(ctx, proto.MethodToolsList, nil)
 	if err != nil {
 		return report(err)
 	}

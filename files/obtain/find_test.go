@@ -242,13 +242,12 @@ func TestForeignFile(t *testing.T) {
 		}
 	}
 
-	var b *bench
-	b = newBench(t, nil)
+	b := newBench(t, nil)
 	late := newBench(t, func(w http.ResponseWriter, r *http.Request) {
 		write(t, filepath.Join(b.DataDir, "dufs-9.9.9"), foreign, 0o600)
 		serveBytes(script)(w, r)
 	})
-	b.Finder.Client = late.Client
+	b.Client = late.Client
 	b.url = late.url
 	b.fails(t, b.tool("dufs-bare", script, nil), digest(foreign))
 }

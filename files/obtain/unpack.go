@@ -81,7 +81,7 @@ func untar(data []byte, binary string, limit int64) ([]byte, error) {
 	var content []byte
 	for {
 		header, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return content, list.missing()
 		}
 		if err != nil {
