@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,14 +19,33 @@ var transport = &http.Transport{
 	IdleConnTimeout:       30 * time.Second,
 	ExpectContinueTimeout: 5 * time.Second,
 	DisableCompression:    true,
+	ReadBufferSize:        copySize,
+	WriteBufferSize:       copySize,
 }
+
+// copySize is how much goes on at a time, in bytes: with the small buffers that are usual a transfer
+// costs twice as much.
+const copySize = 256 << 10
+
+// buffers are for the way back.
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) Get() []byte {
+	if buf, ok := b.pool.Get().(*[]byte); ok {
+		return *buf
+	}
+	return make([]byte, copySize)
+}
+
+func (b *buffers) Put(buf []byte) { b.pool.Put(&buf) }
 
 // proxy is the way to dufs: path and query as they came, the caller's bearer replaced by the child's
 // own pair.
 func (s *Server) proxy() http.Handler {
 	target := &url.URL{Scheme: "http", Host: strings.TrimPrefix(s.base(), "http://")}
 	onward := &httputil.ReverseProxy{
-		Transport: transport,
+		Transport:  transport,
+		BufferPool: &buffers{},
 		Rewrite: func(r *httputil.ProxyRequest) {
 			out := *r.In.URL
 			out.Scheme, out.Host = target.Scheme, target.Host
@@ -47,7 +67,6 @@ func (s *Server) proxy() http.Handler {
 			}
 			http.Error(w, "the file server of this share does not answer; share it again", http.StatusBadGateway)
 		},
-		ErrorLog: nil,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, text := s.refuses(r); status != 0 {

@@ -80,7 +80,7 @@ export class Inference {
 		if (refusal !== undefined) return this.#result([refusal]); // what is there stays (D10)
 
 		const rows = mains.flatMap(session => session.modelRegistry.getAll());
-		for (const row of rows) this.#wire.add(row.baseUrl, this.own());
+		for (const address of new Set(rows.map(row => row.baseUrl))) this.#wire.add(address, this.own());
 		this.#wire.add(deadEnd, "");
 		const changes = this.#wanting(mains);
 		makeAll(changes);
