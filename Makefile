@@ -12,7 +12,7 @@ LINT    = $(CACHE)/golangci-lint-$(LINT_VERSION)/golangci-lint
 SBOM = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 TARGETS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo test test-all test-host soak bench lint cross dist dist-check clean
+.PHONY: build demo test test-all test-host soak fuzz bench lint cross dist dist-check clean
 build: bin/a2mcp
 
 .PHONY: bin/a2mcp
@@ -38,6 +38,13 @@ test-host:
 # What takes longer than CI should: kills, large bodies, floods. Not run in CI.
 soak: build
 	A2MCP_SOAK=1 go test -count=1 -timeout 120m -run Soak -v ./...
+
+# Every parser of foreign bytes, FUZZTIME each; what is found stays in testdata/fuzz
+# and is a test from then on.
+FUZZTIME ?= 10m
+FUZZ = audit:FuzzFold audit:FuzzParse files:FuzzPath files/obtain:FuzzUnpack hostrpc:FuzzLines httpfront:FuzzBody proto:FuzzMembers sidecar:FuzzConfig
+fuzz:
+	for target in $(FUZZ); do go test ./$${target%:*} -run xxx -fuzz "^$${target#*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
 
 bench: build
 	tests/bench/run.sh
