@@ -60,7 +60,7 @@ func FuzzBody(f *testing.F) {
 		front.ServeHTTP(w, r)
 		return w
 	}
-	session := post("/", []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`), "").Result().Header[proto.SessionHeader][0]
+	session := front.sessions.create()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, path := range []string{"/", "/host-llm"} {
 			w := post(path, body, session)
