@@ -289,6 +289,25 @@ func TestSetupBesideModels(t *testing.T) {
 	})
 }
 
+// O2: so does one that appears between the look and the write.
+func TestSetupBesideModelsThatAppear(t *testing.T) {
+	onEveryShell(t, "npm a2mcp", func(m *machine) {
+		path := filepath.Join(m.bin, "mkdir")
+		mkdir, err := os.Readlink(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		m.write(path, "#!/bin/sh\n"+mkdir+` "$@"; case $2 in */agent) echo mine >"$2/models.yml" ;; esac`+"\n", 0o755)
+		m.run(1, nil, "models.yml could not be written")
+		if data, err := os.ReadFile(filepath.Join(m.agent, "models.yml")); err != nil || string(data) != "mine\n" {
+			t.Errorf("%q %v", data, err)
+		}
+	})
+}
+
 // O2: what is installed by whom, and where to.
 func TestSetupByWhatIsThere(t *testing.T) {
 	t.Run("bun alone", func(t *testing.T) {
