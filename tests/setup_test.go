@@ -4,16 +4,11 @@ package tests
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -29,181 +24,6 @@ const placeholder = `providers:
         name: no model (a2mcp)
         contextWindow: 100000
 `
-
-// fakes are programs that log their arguments and do what the script counts on.
-var fakes = map[string]string{
-	"npm": `case $1 in prefix) echo "$NPM_PREFIX"; exit; esac
-target=$NPM_PREFIX
-while [ $# -gt 0 ]; do
-  if [ "$1" = --prefix ]; then target=$2; fi
-  shift
-done
-mkdir -p "$target/bin" && echo "$OMP_FAKE" >"$target/bin/omp" && chmod +x "$target/bin/omp"`,
-	"bun": `case "$*" in "pm bin --global") echo "$HOME/.bun/bin"; exit; esac
-mkdir -p "$HOME/.bun/bin" && echo "$OMP_FAKE" >"$HOME/.bun/bin/omp" && chmod +x "$HOME/.bun/bin/omp"`,
-	"omp":    `echo omp/18.2.3`,
-	"a2mcp":  ``,
-	"go":     `mkdir -p bin && echo '#!/bin/sh' >bin/a2mcp && chmod +x bin/a2mcp`,
-	"broken": `exit 3`,
-}
-
-// machine is a computer with nothing but a shell, what POSIX puts beside it, and
-// the programs it was given. Every path has a blank in it.
-type machine struct {
-	t                        *testing.T
-	shell                    []string
-	home, bin, prefix, agent string
-	script, log              string
-	env                      []string
-}
-
-// onEveryShell tells a story on a new machine for each POSIX shell at hand.
-func onEveryShell(t *testing.T, programs string, story func(m *machine)) {
-	t.Helper()
-	seen := map[string]bool{}
-	for _, shell := range [][]string{{"dash"}, {"bash", "--posix"}, {"busybox", "sh"}, {"sh"}} {
-		path, err := exec.LookPath(shell[0])
-		if err != nil {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(path) // sh is one of the others, mostly
-		if err != nil {
-			t.Fatal(err)
-		}
-		if seen[real] {
-			continue
-		}
-		seen[real] = true
-		t.Run(shell[0], func(t *testing.T) {
-			t.Parallel()
-			story(newMachine(t, append([]string{path}, shell[1:]...), programs))
-		})
-	}
-}
-
-func newMachine(t *testing.T, shell []string, programs string) *machine {
-	t.Helper()
-	root := filepath.Join(t.TempDir(), "a place")
-	m := &machine{
-		t: t, shell: shell,
-		home: filepath.Join(root, "a home"), bin: filepath.Join(root, "bin"), prefix: filepath.Join(root, "npm prefix"),
-		script: filepath.Join(root, "here", "setup.sh"), log: filepath.Join(root, "log"),
-	}
-	m.agent = filepath.Join(m.home, ".omp", "agent")
-	m.env = []string{
-		"PATH=" + m.bin, "HOME=" + m.home, "NPM_PREFIX=" + m.prefix, "LOG=" + m.log,
-		"OMP_FAKE=#!/bin/sh\necho omp/18.2.3",
-	}
-	m.mkdir(m.home)
-	m.mkdir(m.bin)
-	for _, tool := range []string{"cat", "chmod", "dirname", "grep", "mkdir"} {
-		path, err := exec.LookPath(tool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(path, filepath.Join(m.bin, tool)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range strings.Fields(programs) {
-		m.program(filepath.Join(m.bin, name), name)
-	}
-	m.copyScript(m.script)
-	return m
-}
-
-func (m *machine) mkdir(dir string) {
-	m.t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		m.t.Fatal(err)
-	}
-}
-
-func (m *machine) write(path, text string, mode fs.FileMode) {
-	m.t.Helper()
-	m.mkdir(filepath.Dir(path))
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		m.t.Fatal(err)
-	}
-}
-
-// program puts one of the fakes where it is wanted.
-func (m *machine) program(path, fake string) {
-	m.t.Helper()
-	m.write(path, "#!/bin/sh\necho \"${0##*/} $*\" >>\"$LOG\"\n"+fakes[fake]+"\n", 0o755)
-}
-
-func (m *machine) copyScript(to string) {
-	m.t.Helper()
-	data, err := os.ReadFile("../cmd/setup/setup.sh")
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.write(to, string(data), 0o755)
-}
-
-// run runs the script and wants an exit code and all of some texts.
-func (m *machine) run(code int, args []string, want ...string) {
-	m.t.Helper()
-	argv := slices.Concat(m.shell[1:], []string{"-e", m.script}, args)
-	cmd := exec.Command(m.shell[0], argv...)
-	cmd.Env, cmd.Dir = m.env, m.home
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		m.t.Fatal(err)
-	}
-	if got := cmd.ProcessState.ExitCode(); got != code {
-		m.t.Fatalf("exit code %d, want %d:\n%s", got, code, out)
-	}
-	for _, text := range want {
-		if !strings.Contains(string(out), text) {
-			m.t.Errorf("no %q in:\n%s", text, out)
-		}
-	}
-}
-
-// ran compares what the fakes were asked to do, but for questions.
-func (m *machine) ran(want ...string) {
-	m.t.Helper()
-	data, err := os.ReadFile(m.log)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		m.t.Fatal(err)
-	}
-	var got []string
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); line != "npm prefix --global" && line != "bun pm bin --global" {
-			got = append(got, line)
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		m.t.Errorf("what was run (-want +got):\n%s", diff)
-	}
-}
-
-// hasPlaceholder wants the placeholder in a file that nobody else can read.
-func (m *machine) hasPlaceholder(agent string) {
-	m.t.Helper()
-	path := filepath.Join(agent, "models.yml")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(string(data), "\n") // after the remark
-	if diff := cmp.Diff(placeholder, text); diff != "" {
-		m.t.Errorf("models.yml (-want +got):\n%s", diff)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		m.t.Errorf("models.yml: %v %v", info.Mode(), err)
-	}
-}
-
-func (m *machine) hasNo(path string) {
-	m.t.Helper()
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		m.t.Errorf("%s is there: %v", path, err)
-	}
-}
 
 const npmInstall = "npm install --global --no-audit --no-fund --loglevel=error "
 
@@ -223,7 +43,7 @@ func TestSetupTwice(t *testing.T) {
 		m.run(0, nil, "omp is here: "+m.prefix, "next: put omp on the PATH")
 		m.hasPlaceholder(m.agent)
 		if err := os.Remove(filepath.Join(m.agent, "models.yml")); err != nil {
-			t.Fatal(err)
+			m.t.Fatal(err)
 		}
 		m.run(0, nil)
 		m.ran(npmInstall+"--allow-scripts=bun bun@1.4.4 @oh-my-pi/pi-coding-agent@18.2.3", "a2mcp install", "a2mcp install", "a2mcp install")
@@ -242,50 +62,42 @@ func TestSetupBesideAHost(t *testing.T) {
 			m.env = append(m.env, "OMP="+filepath.Join(m.home, "my omp"))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			onEveryShell(t, "npm bun a2mcp", func(m *machine) {
-				place(m)
-				m.run(0, nil, "omp is here: ", "next: start omp;")
-				m.ran("a2mcp install")
-				m.hasNo(m.agent)
-			})
-		})
-	}
-	t.Run("left out", func(t *testing.T) {
-		onEveryShell(t, "npm a2mcp", func(m *machine) {
-			m.run(0, []string{"--no-host"}, "omp is left out")
+		onMachine(t, name, "npm bun a2mcp", func(m *machine) {
+			place(m)
+			m.run(0, nil, "omp is here: ", "next: start omp;")
 			m.ran("a2mcp install")
 			m.hasNo(m.agent)
 		})
+	}
+	onMachine(t, "left out", "npm a2mcp", func(m *machine) {
+		m.run(0, []string{"--no-host"}, "omp is left out")
+		m.ran("a2mcp install")
+		m.hasNo(m.agent)
 	})
 }
 
 // O2: a file of models stays as it is, by whatever name, even a link to nowhere.
 func TestSetupBesideModels(t *testing.T) {
 	for _, name := range []string{"models.yml", "models.yaml", "models.json"} {
-		t.Run(name, func(t *testing.T) {
-			onEveryShell(t, "npm a2mcp", func(m *machine) {
-				path := filepath.Join(m.agent, name)
-				m.write(path, "mine", 0o644)
-				m.run(0, nil, "left alone: "+path)
-				if data, err := os.ReadFile(path); err != nil || string(data) != "mine" {
-					t.Errorf("%q %v", data, err)
-				}
-				if name != "models.yml" {
-					m.hasNo(filepath.Join(m.agent, "models.yml"))
-				}
-			})
+		onMachine(t, name, "npm a2mcp", func(m *machine) {
+			path := filepath.Join(m.agent, name)
+			m.write(path, "mine", 0o644)
+			m.run(0, nil, "left alone: "+path)
+			if data, err := os.ReadFile(path); err != nil || string(data) != "mine" {
+				m.t.Errorf("%q %v", data, err)
+			}
+			if name != "models.yml" {
+				m.hasNo(filepath.Join(m.agent, "models.yml"))
+			}
 		})
 	}
-	t.Run("link", func(t *testing.T) {
-		onEveryShell(t, "npm a2mcp", func(m *machine) {
-			m.mkdir(m.agent)
-			if err := os.Symlink(filepath.Join(m.home, "elsewhere"), filepath.Join(m.agent, "models.yml")); err != nil {
-				t.Fatal(err)
-			}
-			m.run(0, nil, "left alone")
-			m.hasNo(filepath.Join(m.home, "elsewhere"))
-		})
+	onMachine(t, "link", "npm a2mcp", func(m *machine) {
+		m.mkdir(m.agent)
+		if err := os.Symlink(filepath.Join(m.home, "elsewhere"), filepath.Join(m.agent, "models.yml")); err != nil {
+			m.t.Fatal(err)
+		}
+		m.run(0, nil, "left alone")
+		m.hasNo(filepath.Join(m.home, "elsewhere"))
 	})
 }
 
@@ -295,61 +107,49 @@ func TestSetupBesideModelsThatAppear(t *testing.T) {
 		path := filepath.Join(m.bin, "mkdir")
 		mkdir, err := os.Readlink(path)
 		if err != nil {
-			t.Fatal(err)
+			m.t.Fatal(err)
 		}
 		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
+			m.t.Fatal(err)
 		}
 		m.write(path, "#!/bin/sh\n"+mkdir+` "$@"; case $2 in */agent) echo mine >"$2/models.yml" ;; esac`+"\n", 0o755)
 		m.run(1, nil, "models.yml could not be written")
 		if data, err := os.ReadFile(filepath.Join(m.agent, "models.yml")); err != nil || string(data) != "mine\n" {
-			t.Errorf("%q %v", data, err)
+			m.t.Errorf("%q %v", data, err)
 		}
 	})
 }
 
 // O2: what is installed by whom, and where to.
 func TestSetupByWhatIsThere(t *testing.T) {
-	t.Run("bun alone", func(t *testing.T) {
-		onEveryShell(t, "bun a2mcp", func(m *machine) {
-			m.run(0, nil, "omp is installed")
-			m.ran("bun install --global @oh-my-pi/pi-coding-agent@18.2.3", "a2mcp install")
-			m.hasPlaceholder(m.agent)
-		})
+	onMachine(t, "bun alone", "bun a2mcp", func(m *machine) {
+		m.run(0, nil, "omp is installed")
+		m.ran("bun install --global @oh-my-pi/pi-coding-agent@18.2.3", "a2mcp install")
+		m.hasPlaceholder(m.agent)
 	})
-	t.Run("npm and bun", func(t *testing.T) {
-		onEveryShell(t, "npm bun a2mcp", func(m *machine) {
-			m.run(0, nil)
-			m.ran(npmInstall+"@oh-my-pi/pi-coding-agent@18.2.3", "a2mcp install")
-		})
+	onMachine(t, "npm and bun", "npm bun a2mcp", func(m *machine) {
+		m.run(0, nil)
+		m.ran(npmInstall+"@oh-my-pi/pi-coding-agent@18.2.3", "a2mcp install")
 	})
-	t.Run("prefix not writable", func(t *testing.T) {
-		onEveryShell(t, "npm a2mcp", func(m *machine) {
-			m.write(m.prefix, "a file, which nobody can make folders in, not even root", 0o444)
-			m.run(0, nil, "cannot be written to; using "+m.home+"/.local", `export PATH="`+m.home+`/.local/bin:$PATH"`)
-			m.ran(npmInstall+"--prefix "+m.home+"/.local --allow-scripts=bun bun@1.4.4 @oh-my-pi/pi-coding-agent@18.2.3", "a2mcp install")
-			m.hasPlaceholder(m.agent)
-		})
+	onMachine(t, "prefix not writable", "npm a2mcp", func(m *machine) {
+		m.write(m.prefix, "a file, which nobody can make folders in, not even root", 0o444)
+		m.run(0, nil, "cannot be written to; using "+m.home+"/.local", `export PATH="`+m.home+`/.local/bin:$PATH"`)
+		m.ran(npmInstall+"--prefix "+m.home+"/.local --allow-scripts=bun bun@1.4.4 @oh-my-pi/pi-coding-agent@18.2.3", "a2mcp install")
+		m.hasPlaceholder(m.agent)
 	})
-	t.Run("neither", func(t *testing.T) {
-		onEveryShell(t, "a2mcp", func(m *machine) {
-			m.run(1, nil, "neither npm nor bun", "https://nodejs.org", "https://bun.sh", "--no-host")
-			m.ran()
-			m.hasNo(m.agent)
-		})
+	onMachine(t, "neither", "a2mcp", func(m *machine) {
+		m.run(1, nil, "neither npm nor bun", "https://nodejs.org", "https://bun.sh", "--no-host")
+		m.ran()
+		m.hasNo(m.agent)
 	})
-	t.Run("npm that is broken", func(t *testing.T) {
-		onEveryShell(t, "a2mcp", func(m *machine) {
-			m.program(filepath.Join(m.bin, "npm"), "broken")
-			m.run(1, nil, "npm does not run")
-			m.ran()
-		})
+	onMachine(t, "npm that is broken", "a2mcp", func(m *machine) {
+		m.program(filepath.Join(m.bin, "npm"), "broken")
+		m.run(1, nil, "npm does not run")
+		m.ran()
 	})
-	t.Run("host that does not run", func(t *testing.T) {
-		onEveryShell(t, "npm a2mcp", func(m *machine) {
-			m.env = append(m.env, "OMP_FAKE=#!/bin/sh\nexit 1")
-			m.run(1, nil, "does not run; it needs bun 1.3.14")
-		})
+	onMachine(t, "host that does not run", "npm a2mcp", func(m *machine) {
+		m.env = append(m.env, "OMP_FAKE=#!/bin/sh\nexit 1")
+		m.run(1, nil, "does not run; it needs bun 1.3.14")
 	})
 }
 
@@ -360,11 +160,11 @@ func TestSetupRehearsed(t *testing.T) {
 		m.script = filepath.Join(checkout, "cmd", "setup", "setup.sh")
 		m.copyScript(m.script)
 		m.write(filepath.Join(checkout, "go.mod"), "module github.com/a2mcp/a2mcp\n", 0o644)
-		before := tree(t, filepath.Dir(m.home))
+		before := tree(m.t, filepath.Dir(m.home))
 		m.run(0, []string{"--dry-run"}, "would run: "+m.bin+"/npm install --global", "would write a placeholder model: "+m.agent,
 			"would run: go build", "would run: "+checkout+"/bin/a2mcp install")
-		if diff := cmp.Diff(before+"log\n", tree(t, filepath.Dir(m.home))); diff != "" {
-			t.Errorf("the machine (-before +after):\n%s", diff)
+		if diff := cmp.Diff(before+"log\n", tree(m.t, filepath.Dir(m.home))); diff != "" {
+			m.t.Errorf("the machine (-before +after):\n%s", diff)
 		}
 		m.ran()
 		m.run(0, nil)
@@ -372,77 +172,38 @@ func TestSetupRehearsed(t *testing.T) {
 	})
 }
 
-// tree lists what is below a folder; the log of the fakes comes last.
-func tree(t *testing.T, dir string) string {
-	t.Helper()
-	var all, log bytes.Buffer
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.Name() == "log" {
-			fmt.Fprintln(&log, "log")
-			return nil
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		changed := info.ModTime()
-		if path == dir { // the log is in it
-			changed = time.Time{}
-		}
-		fmt.Fprintln(&all, path, info.Mode(), changed)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all.String() + log.String()
-}
-
 // O2: which binary is installed; without one nothing is installed at all.
 func TestSetupFindsTheBinary(t *testing.T) {
-	t.Run("named", func(t *testing.T) {
-		onEveryShell(t, "omp a2mcp", func(m *machine) {
-			m.program(filepath.Join(filepath.Dir(m.script), "a2mcp"), "a2mcp")
-			m.program(filepath.Join(m.home, "mine"), "a2mcp")
-			m.run(0, []string{"--binary", "mine", "--agent-dir=an agent"}, "a2mcp is here: ./mine", "PI_CODING_AGENT_DIR=an agent")
-			m.ran("mine install --agent-dir an agent")
-			m.run(1, []string{"--binary", "nothing"}, "nothing is no program")
-		})
+	onMachine(t, "named", "omp a2mcp", func(m *machine) {
+		m.program(filepath.Join(filepath.Dir(m.script), "a2mcp"), "a2mcp")
+		m.program(filepath.Join(m.home, "mine"), "a2mcp")
+		m.run(0, []string{"--binary", "mine", "--agent-dir=an agent"}, "a2mcp is here: ./mine", "PI_CODING_AGENT_DIR=an agent")
+		m.ran("mine install --agent-dir an agent")
+		m.run(1, []string{"--binary", "nothing"}, "nothing is no program")
 	})
-	t.Run("beside", func(t *testing.T) {
-		onEveryShell(t, "omp", func(m *machine) {
-			beside := filepath.Join(filepath.Dir(m.script), "a2mcp")
-			m.program(beside, "a2mcp")
-			m.run(0, nil, "a2mcp is here: "+beside)
-		})
+	onMachine(t, "beside", "omp", func(m *machine) {
+		beside := filepath.Join(filepath.Dir(m.script), "a2mcp")
+		m.program(beside, "a2mcp")
+		m.run(0, nil, "a2mcp is here: "+beside)
 	})
-	t.Run("nowhere", func(t *testing.T) {
-		onEveryShell(t, "npm go", func(m *machine) {
-			m.run(1, nil, "there is no a2mcp beside this script or on the PATH")
-			m.ran()
-			m.hasNo(m.agent)
-		})
+	onMachine(t, "nowhere", "npm go", func(m *machine) {
+		m.run(1, nil, "there is no a2mcp beside this script or on the PATH")
+		m.ran()
+		m.hasNo(m.agent)
 	})
-	t.Run("no Go", func(t *testing.T) {
-		onEveryShell(t, "npm", func(m *machine) {
-			m.script = filepath.Join(m.home, "cmd", "setup", "setup.sh")
-			m.copyScript(m.script)
-			m.write(filepath.Join(m.home, "go.mod"), "module github.com/a2mcp/a2mcp\n", 0o644)
-			m.run(1, nil, "no Go to build it with")
-			m.ran()
-		})
+	onMachine(t, "no Go", "npm", func(m *machine) {
+		m.script = filepath.Join(m.home, "cmd", "setup", "setup.sh")
+		m.copyScript(m.script)
+		m.write(filepath.Join(m.home, "go.mod"), "module github.com/a2mcp/a2mcp\n", 0o644)
+		m.run(1, nil, "no Go to build it with")
+		m.ran()
 	})
-	t.Run("misused", func(t *testing.T) {
-		onEveryShell(t, "omp a2mcp", func(m *machine) {
-			m.run(2, []string{"--binary"}, "--binary needs a value")
-			m.run(2, []string{"--binary="}, "--binary needs a value")
-			m.run(2, []string{"all"}, "all is not understood")
-			m.run(0, []string{"--help"}, "usage: setup.sh")
-			m.ran()
-		})
+	onMachine(t, "misused", "omp a2mcp", func(m *machine) {
+		m.run(2, []string{"--binary"}, "--binary needs a value")
+		m.run(2, []string{"--binary="}, "--binary needs a value")
+		m.run(2, []string{"all"}, "all is not understood")
+		m.run(0, []string{"--help"}, "usage: setup.sh")
+		m.ran()
 	})
 }
 
