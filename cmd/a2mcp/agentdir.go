@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // agentFolder says which agent folder of omp is meant.
@@ -25,6 +26,12 @@ func (f agentFolder) path() (string, error) {
 		if profile, set = os.LookupEnv("OMP_PROFILE"); !set {
 			profile = os.Getenv("PI_PROFILE")
 		}
+	}
+	if profile = strings.TrimSpace(profile); profile == "default" {
+		profile = ""
+	}
+	if strings.ContainsAny(profile, `/\:`) || strings.HasPrefix(profile, ".") {
+		return "", failed(exitUsage, "%q is no profile of omp; give the name alone, or the folder with --agent-dir", profile)
 	}
 	if dir := os.Getenv("PI_CODING_AGENT_DIR"); dir != "" && profile == "" {
 		return filepath.Abs(dir)

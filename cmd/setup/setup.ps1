@@ -117,6 +117,7 @@ function Get-AgentFolder {
     if ($AgentDir) { return $AgentDir }
     $name = $env:OMP_PROFILE
     if ($null -eq $name) { $name = $env:PI_PROFILE }
+    if ($name -eq 'default') { $name = '' }
     $config = '.omp'
     if ($env:PI_CONFIG_DIR) { $config = $env:PI_CONFIG_DIR }
     $root = Join-Path $env:USERPROFILE $config

@@ -146,6 +146,7 @@ check_host() {
 # agent_folder is the rule of a2mcp, which is that of omp.
 agent_folder() {
   profile=${OMP_PROFILE-${PI_PROFILE-}}
+  [ "$profile" != default ] || profile=
   root=$HOME/${PI_CONFIG_DIR:-.omp}
   if [ "$agent_dir" ]; then
     printf '%s\n' "$agent_dir"
