@@ -109,13 +109,14 @@ export class Inference {
 					new Redirect(models, provider),
 			),
 		);
-		const sessions = mains.flatMap(session => {
-			const row = made.find(change => change instanceof SessionRow && change.session === session);
-			if (row) return [row];
-			return [new SessionRow(session), new Once(quiet(session.settings))];
-		});
+		const rows = mains.map(
+			session => made.find(change => change instanceof SessionRow && change.session === session) ?? new SessionRow(session),
+		);
 		const settled = made.filter(change => change instanceof Once);
-		return [this.#api, ...redirects, ...this.#wire.changes, ...settled, ...sessions];
+		const unsettled = new Set(mains.map(session => session.settings)); // sessions may share theirs
+		for (const once of settled) unsettled.delete(once.settings);
+		const quieted = [...unsettled].map(settings => new Once(settings));
+		return [this.#api, ...redirects, ...this.#wire.changes, ...settled, ...rows, ...quieted];
 	}
 
 	#restore(): LLMResult {
@@ -150,20 +151,23 @@ export class Inference {
 	}
 }
 
-/** Changes that are made once for all, and taken back together. */
+/** Overrides that are made once for all, and taken back together. */
 class Once implements Change {
 	readonly name = "settings";
+	readonly #changes: Change[];
 	#made = false;
 
-	constructor(private readonly changes: Change[]) {}
+	constructor(readonly settings: Session["settings"]) {
+		this.#changes = quiet(settings);
+	}
 
 	make(): void {
-		if (!this.#made) makeAll(this.changes);
+		if (!this.#made) makeAll(this.#changes);
 		this.#made = true;
 	}
 
 	takeBack(): void {
-		if (this.#made) takeBackAll(this.changes);
+		if (this.#made) takeBackAll(this.#changes);
 		this.#made = false;
 	}
 }
