@@ -191,13 +191,13 @@ function answerOf(result: Result): Answer {
 }
 
 /** Whether it would be over the limit of a line. A character takes six bytes at most, so small ones are not written twice. */
-function tooLarge(content: unknown[]): boolean {
+export function tooLarge(content: unknown[], limit = maxLine - envelope): boolean {
 	let size = 0;
 	for (const block of content as ({ text?: string; data?: string } | null)[]) {
 		size += (block?.text?.length ?? 0) + (block?.data?.length ?? 0);
 	}
-	if (size > maxLine) return true;
-	return size > maxLine / 8 && Buffer.byteLength(JSON.stringify(content)) > maxLine - envelope;
+	if (size > limit) return true;
+	return size > limit / 8 && Buffer.byteLength(JSON.stringify(content)) > limit;
 }
 
 function failure(error: unknown): Answer {

@@ -49,7 +49,10 @@ export class Channel {
 	#size = 0;
 	#closed = false;
 
-	constructor(private readonly opt: ChannelOptions) {}
+	constructor(
+		private readonly opt: ChannelOptions,
+		private readonly limit = maxLine,
+	) {}
 
 	/** Takes the next bytes from the other side, split anywhere. */
 	feed(chunk: Uint8Array): void {
@@ -64,7 +67,7 @@ export class Channel {
 
 	#keep(part: Uint8Array): void {
 		this.#size += part.length;
-		if (this.#size <= maxLine) this.#parts.push(part);
+		if (this.#size <= this.limit) this.#parts.push(part);
 		else this.#parts = []; // said once its end is there
 	}
 
@@ -73,7 +76,7 @@ export class Channel {
 		const size = this.#size;
 		this.#parts = [];
 		this.#size = 0;
-		if (size > maxLine) {
+		if (size > this.limit) {
 			this.opt.odd(`a line of ${size} bytes was dropped`);
 			return;
 		}
@@ -160,7 +163,7 @@ export class Channel {
 		if (this.#closed) return undefined;
 		try {
 			const line = `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
-			if (line.length > maxLine / 3 && Buffer.byteLength(line) > maxLine) throw new Error("it is over the limit of a line");
+			if (line.length > this.limit / 3 && Buffer.byteLength(line) > this.limit) throw new Error("it is over the limit of a line");
 			this.opt.write(line);
 			return undefined;
 		} catch (error) {

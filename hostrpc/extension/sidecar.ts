@@ -193,15 +193,14 @@ export class Sidecar {
 /** Writes a line, or throws while too much waits for a child that does not read. */
 function write(child: Process, queue: { size: number }, line: string): void {
 	if (queue.size > maxQueued) throw new Error("the sidecar does not read");
-	const written: unknown = child.stdin.write(line);
-	if (written instanceof Promise) written.catch(() => {}); // a broken pipe is the end, and exited tells of it
-	const flushed = child.stdin.flush();
+	child.stdin.write(line);
+	const flushed = child.stdin.flush(); // the same promise as the write's
 	if (!(flushed instanceof Promise)) return;
 	queue.size += line.length;
 	const done = () => {
 		queue.size -= line.length;
 	};
-	flushed.then(done, done);
+	flushed.then(done, done); // a broken pipe is the end, and exited tells of it
 }
 
 /** Where the binary is: beside the extension, or where a developer says. */

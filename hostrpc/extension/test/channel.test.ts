@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { Channel, gone, maxLine, RpcError } from "../channel";
+import { Channel, gone, RpcError } from "../channel";
 import { gate, settle } from "./fake";
 
 class Other {
@@ -8,18 +8,24 @@ class Other {
 	handled: [string, unknown][] = [];
 	handle: (method: string, params: unknown) => unknown = () => undefined;
 	full = false;
-	channel = new Channel({
-		write: line => {
+	channel;
+
+	constructor(limit?: number) {
+		this.channel = new Channel(this.options, limit);
+	}
+
+	options = {
+		write: (line: string) => {
 			if (this.full) throw new Error("the sidecar does not read");
 			expect(line.endsWith("\n")).toBe(true);
 			this.sent.push(JSON.parse(line));
 		},
-		handle: (method, params) => {
+		handle: (method: string, params: unknown) => {
 			this.handled.push([method, params]);
 			return this.handle(method, params);
 		},
-		odd: what => this.odd.push(what),
-	});
+		odd: (what: string) => void this.odd.push(what),
+	};
 
 	feed(text: string): void {
 		this.channel.feed(Buffer.from(text));
@@ -59,11 +65,14 @@ describe("lines", () => {
 	});
 
 	test("over the limit are dropped without being kept", () => {
-		const chunk = new Uint8Array(16 << 20).fill(0x61);
-		for (let fed = 0; fed <= maxLine; fed += chunk.length) other.channel.feed(chunk);
-		other.feed('\n{"method":"after"}\n');
-		expect(other.odd).toEqual([expect.stringContaining("was dropped")]);
-		expect(other.handled).toEqual([["after", undefined]]);
+		const exact = `{"method":"${"a".repeat(100 - 13)}"}`;
+		for (const size of [1, 7, 100, 1_000]) {
+			const small = new Other(100);
+			const bytes = Buffer.from(`${exact}\n${exact} \n{"method":"after"}\n`);
+			for (let at = 0; at < bytes.length; at += size) small.channel.feed(bytes.subarray(at, at + size));
+			expect(small.odd).toEqual(["a line of 101 bytes was dropped"]);
+			expect(small.handled.map(([method]) => method)).toEqual(["a".repeat(87), "after"]);
+		}
 	});
 });
 
@@ -103,9 +112,10 @@ describe("answers", () => {
 	});
 
 	test("over the limit of a line become errors", () => {
-		other.handle = () => ({ text: "é".repeat(maxLine / 2) });
-		other.feed('{"id":"s1","method":"a"}\n');
-		expect(other.sent).toEqual([{ jsonrpc: "2.0", id: "s1", error: { code: -32603, message: expect.stringContaining("limit") } }]);
+		const small = new Other(200);
+		small.handle = () => ({ text: "é".repeat(90) });
+		small.feed('{"id":"s1","method":"a"}\n');
+		expect(small.sent).toEqual([{ jsonrpc: "2.0", id: "s1", error: { code: -32603, message: expect.stringContaining("limit") } }]);
 	});
 });
 

@@ -116,9 +116,11 @@ describe("arming", () => {
 	test("again changes nothing", () => {
 		const first = inference.set(true);
 		const armed = snapshot();
+		host.faults.begin(0);
 		expect(inference.set(true)).toEqual(first);
 		inference.assert();
 		expect(snapshot()).toEqual(armed);
+		expect(host.faults.steps).toEqual(["deny api", "probe", "deny api", "probe"]); // an override of the registry rebuilds it
 		inference.set(false);
 		expect(globalThis.fetch).toBe(original.fetch);
 	});

@@ -36,6 +36,14 @@ describe("a notice", () => {
 		expect(host.log).toEqual([expect.stringContaining("to nobody")]);
 	});
 
+	test("goes to the first context though Main is another's", () => {
+		const [main, first] = [new FakeContext(host.main("acp:1", 1)), new FakeContext(host.main("acp:2", 2))];
+		operator.began(first.real);
+		operator.began(main.real);
+		operator.notice(hello);
+		expect([first.notices, main.notices]).toEqual([["info: hello"], []]);
+	});
+
 	test("goes to Main where nobody has a screen", () => {
 		const main = new FakeContext(host.main());
 		main.hasUI = false;

@@ -141,6 +141,31 @@ test("one that never answers is given up after five deaths", async () => {
 	expect(sidecar.channel).toBeDefined();
 });
 
+// P6: five in a row; one that answered begins a new row.
+test("deaths are counted anew once one has answered", async () => {
+	jest.useFakeTimers();
+	const working = fs.readFileSync(there.binary, "utf8");
+	const broken = "#!/bin/sh\nexit 3\n";
+	there.script(broken);
+	sidecar.ensure();
+	for (let n = 1; n <= 4; n++) {
+		await dead(n);
+		if (n === 4) there.script(working);
+		jest.advanceTimersByTime(5_000);
+	}
+	await sidecar.settled(10_000);
+	expect(sidecar.channel).toBeDefined();
+	there.script(broken);
+	(await there.link()).end();
+	for (let n = 5; n <= 9; n++) {
+		await dead(n);
+		expect(givenUp).toEqual([]);
+		jest.advanceTimersByTime(5_000);
+	}
+	await dead(10);
+	expect(givenUp.length).toBe(1);
+});
+
 // P6: 5 s without an answer is a death.
 test("one that is silent is ended", async () => {
 	jest.useFakeTimers();
