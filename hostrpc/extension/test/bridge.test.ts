@@ -1,10 +1,12 @@
-import { afterEach, beforeEach, describe, expect, mock, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, mock, setDefaultTimeout, test } from "bun:test";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { Bridge } from "../bridge";
 import { RpcError } from "../channel";
 import { FakeAPI, type FakeCommand, FakeContext, FakeHost, type FakeSession, gate, type Result, row, said, settle, tool } from "./fake";
 import { FakeSidecar, type Link, silence } from "./fakesidecar";
+
+setDefaultTimeout(20_000); // each starts processes, and a machine may be busy
 
 const key = Symbol.for("a2mcp.bridge.v1");
 const original = { fetch: globalThis.fetch, env: { ...process.env } };

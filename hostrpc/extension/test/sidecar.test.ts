@@ -1,10 +1,12 @@
-import { afterEach, beforeEach, expect, jest, setSystemTime, test } from "bun:test";
+import { afterEach, beforeEach, expect, jest, setDefaultTimeout, setSystemTime, test } from "bun:test";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { type Channel, RpcError } from "../channel";
 import { binaryFor, Sidecar } from "../sidecar";
 import { FakeHost, gate } from "./fake";
 import { FakeSidecar, silence } from "./fakesidecar";
+
+setDefaultTimeout(20_000); // each starts processes, and a machine may be busy
 
 /** What one test sees; a process of the test before may end during the next. */
 class World {
