@@ -38,6 +38,7 @@ export class Bridge {
 	#memory: unknown = null;
 	/** Main sessions that the sidecar of this connection was told of, with its answers. */
 	#told = new Map<Session, Promise<unknown>>();
+	#hasUI = new WeakMap<Session, boolean>();
 	#toolNames = "";
 	#main: Session | undefined;
 
@@ -53,7 +54,7 @@ export class Bridge {
 		api.on("session_shutdown", (_event, ctx) => this.#sessionShutdown(ctx));
 		api.on("before_agent_start", () => this.#inference?.assert());
 		api.on("session_switch", () => this.#inference?.assert()); // a resumed session brings its own model row
-		api.on("agent_end", () => this.#cards.turnEnded());
+		api.on("agent_end", (_event, ctx) => this.#cards.turnEnded(this.#sessions.of(ctx)));
 		api.on("tool_approval_requested", event => this.#state(event.toolCallId, p.CallState.awaitingApproval));
 		api.on("tool_approval_resolved", event => this.#state(event.toolCallId, p.CallState.running));
 	}
@@ -78,7 +79,7 @@ export class Bridge {
 			this.#inference = new Inference(
 				host,
 				this.#sessions,
-				() => this.#ownAddress(),
+				() => (this.#memory as p.Memory | null)?.port ?? 0,
 				denied => this.#note(p.ToSidecar.llmDenied, { denied }),
 			);
 		}
@@ -133,7 +134,7 @@ export class Bridge {
 	#up(channel: Channel, hello: p.HelloResult): void {
 		this.#operator.offer(hello.commands);
 		this.#told.clear();
-		for (const session of this.#sessions.mains()) this.#tell(channel, session, true).catch(() => {});
+		for (const session of this.#sessions.mains()) this.#tell(channel, session).catch(() => {});
 	}
 
 	#down(): void {
@@ -144,13 +145,13 @@ export class Bridge {
 	}
 
 	/** Tells the sidecar of a main session, once on each connection. */
-	#tell(channel: Channel, session: Session, hasUI: boolean): Promise<unknown> {
+	#tell(channel: Channel, session: Session): Promise<unknown> {
 		let answer = this.#told.get(session);
 		if (!answer) {
 			const params: p.SessionStart = {
 				sessionId: session.sessionManager.getSessionId(),
 				isMain: true,
-				hasUI,
+				hasUI: this.#hasUI.get(session) ?? true,
 				cwd: session.sessionManager.getCwd(),
 				mains: this.#sessions.mains().length,
 			};
@@ -170,8 +171,9 @@ export class Bridge {
 				.catch(error => this.#host.logger.info("a2mcp: session_start", { error: String(error) }));
 			return;
 		}
-		if (!this.#main) {
-			this.#main = session;
+		this.#hasUI.set(session, ctx.hasUI);
+		this.#main ??= session;
+		if (this.#mode === "unknown") {
 			this.#mode = modeOf(ctx, session, this.#host);
 			this.#cwd = ctx.cwd;
 		}
@@ -181,7 +183,7 @@ export class Bridge {
 		const channel = this.#sidecar.channel;
 		if (!channel) return; // it goes on in the background, or was given up and said so
 		try {
-			await this.#tell(channel, session, ctx.hasUI);
+			await this.#tell(channel, session);
 		} catch (error) {
 			this.#host.logger.warn("a2mcp: session_start", { error: String(error) });
 		}
@@ -196,11 +198,6 @@ export class Bridge {
 			this.#host.logger.warn("a2mcp: the placeholder model", { error: String(error) });
 		}
 		this.#inference?.assert();
-	}
-
-	/** host:port of the bridge, from what the sidecar left here. */
-	#ownAddress(): string {
-		return `127.0.0.1:${(this.#memory as p.Memory | null)?.port ?? 0}`;
 	}
 
 	#startOf(ctx: ExtensionContext): p.SessionStart {

@@ -14,6 +14,9 @@ import type { Sessions } from "./sessions";
 /** How long a cancelled tool may take to end by itself; the answer is due within a second. */
 const cancelGrace = 500;
 
+/** What surrounds a result in its line, at most. */
+const envelope = 4_096;
+
 /** What tools/call is answered with. */
 export interface Answer {
 	outcome: string;
@@ -134,9 +137,11 @@ export class Calls {
 
 	async #run(call: Call, main: Session, tool: Tool, args: unknown): Promise<Answer> {
 		const { signal } = call.controller;
-		const progress = new Progress(content => this.report.progress(call.id, content));
+		const progress = new Progress(content => {
+			if (!call.answered) this.report.progress(call.id, content);
+		});
 		this.cards.start(main, call.id, call.name, args);
-		let result: Result;
+		let result: Result | undefined;
 		try {
 			result = (await tool.execute(
 				call.id,
@@ -145,13 +150,14 @@ export class Calls {
 				partial => {
 					if (call.answered) return;
 					this.cards.update(call.id, partial as Result);
-					progress.update(partial.content);
+					progress.update(partial?.content);
 				},
 				contextFor(main, call.controller),
-			)) as Result;
+			)) as Result | undefined;
 		} catch (error) {
 			result = { content: [{ type: "text", text: message(error) }], isError: true };
 		}
+		result ??= { content: [] };
 		progress.end();
 		this.cards.end(call.id, result);
 		if (call.answered) this.host.logger.info("a2mcp: a cancelled call ended", { callId: call.id, tool: call.name });
@@ -175,17 +181,23 @@ function cancelled(call: Call): Promise<Answer> {
 
 function answerOf(result: Result): Answer {
 	const content = Array.isArray(result?.content) ? result.content : [];
-	let size = 0;
-	for (const block of content as { text?: string; data?: string }[]) {
-		size += (block?.text?.length ?? 0) + (block?.data?.length ?? 0);
-	}
-	if (size > maxLine / 2) {
+	if (tooLarge(content)) {
 		return { outcome: Outcome.done, content: [{ type: "text", text: "result too large" }], isError: true };
 	}
 	const answer: Answer = { outcome: Outcome.done, content, isError: result?.isError === true };
 	const details = result?.details as { async?: { state?: string } } | undefined;
 	if (details?.async?.state === "running") answer.background = true;
 	return answer;
+}
+
+/** Whether it would be over the limit of a line. A character takes six bytes at most, so small ones are not written twice. */
+export function tooLarge(content: unknown[], limit = maxLine - envelope): boolean {
+	let size = 0;
+	for (const block of content as ({ text?: string; data?: string } | null)[]) {
+		size += (block?.text?.length ?? 0) + (block?.data?.length ?? 0);
+	}
+	if (size > limit) return true;
+	return size > limit / 8 && Buffer.byteLength(JSON.stringify(content)) > limit;
 }
 
 function failure(error: unknown): Answer {

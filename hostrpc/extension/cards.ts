@@ -15,13 +15,12 @@ interface Card {
 	session: Session;
 	name: string;
 	args: unknown;
-	/** Turns that had ended when the card was drawn: the end of a turn seals it. */
-	turns: number;
+	/** A turn of its session ended since it was drawn: the host takes no end for it any more. */
+	sealed: boolean;
 }
 
 export class Cards {
 	#open = new Map<string, Card>();
-	#turns = 0;
 
 	constructor(private readonly host: Host) {}
 
@@ -30,13 +29,13 @@ export class Cards {
 		return typeof session?.agent?.emitExternalEvent === "function";
 	}
 
-	/** A model turn ended, and with it every card on the screen. */
-	turnEnded(): void {
-		this.#turns++;
+	/** A model turn of a main session ended, and with it every card on its screen. A subagent's turn leaves them. */
+	turnEnded(session: Session | undefined): void {
+		for (const card of this.#open.values()) if (card.session === session) card.sealed = true;
 	}
 
 	start(session: Session, id: string, name: string, args: unknown): void {
-		this.#open.set(id, { session, name, args, turns: this.#turns });
+		this.#open.set(id, { session, name, args, sealed: false });
 		this.#emit(session, { type: "tool_execution_start", toolCallId: id, toolName: name, args });
 	}
 
@@ -59,7 +58,7 @@ export class Cards {
 		const { session, name, args } = card;
 		const isError = result.isError === true;
 		this.#emit(session, { type: "tool_execution_end", toolCallId: id, toolName: name, result, isError });
-		if (card.turns === this.#turns) return;
+		if (!card.sealed) return;
 		// That end went nowhere, so the card is drawn once more under a new id.
 		const again = `${id}-again`;
 		this.#emit(session, { type: "tool_execution_start", toolCallId: again, toolName: name, args });

@@ -8,13 +8,16 @@ export interface Change {
 	takeBack(): void;
 }
 
-/** Makes all, or none: when one cannot be made, those before it are taken back in reverse order. */
-export function makeAll(changes: readonly Change[]): void {
+/**
+ * Makes all, or none: when one cannot be made, it and those before it are taken back in reverse order.
+ * Those in `standing` were made before and stay: nothing may be let through because a repeat went wrong.
+ */
+export function makeAll(changes: readonly Change[], standing: readonly Change[] = []): void {
 	const made: Change[] = [];
 	for (const change of changes) {
+		if (!standing.includes(change)) made.push(change);
 		try {
 			change.make();
-			made.push(change);
 		} catch (error) {
 			undo(made);
 			throw new Error(`${change.name}: ${text(error)}`);
@@ -22,13 +25,13 @@ export function makeAll(changes: readonly Change[]): void {
 	}
 }
 
-/** Takes all back in reverse order, or none: when one cannot be, those before it are made again. */
+/** Takes all back in reverse order, or none: when one cannot be, it and those before it are made again. */
 export function takeBackAll(changes: readonly Change[]): void {
 	const undone: Change[] = [];
 	for (const change of changes.toReversed()) {
+		undone.push(change);
 		try {
 			change.takeBack();
-			undone.push(change);
 		} catch (error) {
 			for (const again of undone.toReversed()) quietly(() => again.make());
 			throw new Error(`${change.name}: ${text(error)}`);
@@ -36,7 +39,8 @@ export function takeBackAll(changes: readonly Change[]): void {
 	}
 }
 
-function undo(made: Change[]): void {
+/** Takes back what can be. */
+export function undo(made: readonly Change[]): void {
 	for (const change of made.toReversed()) quietly(() => change.takeBack());
 }
 

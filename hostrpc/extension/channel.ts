@@ -49,7 +49,10 @@ export class Channel {
 	#size = 0;
 	#closed = false;
 
-	constructor(private readonly opt: ChannelOptions) {}
+	constructor(
+		private readonly opt: ChannelOptions,
+		private readonly limit = maxLine,
+	) {}
 
 	/** Takes the next bytes from the other side, split anywhere. */
 	feed(chunk: Uint8Array): void {
@@ -64,7 +67,7 @@ export class Channel {
 
 	#keep(part: Uint8Array): void {
 		this.#size += part.length;
-		if (this.#size <= maxLine) this.#parts.push(part);
+		if (this.#size <= this.limit) this.#parts.push(part);
 		else this.#parts = []; // said once its end is there
 	}
 
@@ -73,7 +76,7 @@ export class Channel {
 		const size = this.#size;
 		this.#parts = [];
 		this.#size = 0;
-		if (size > maxLine) {
+		if (size > this.limit) {
 			this.opt.odd(`a line of ${size} bytes was dropped`);
 			return;
 		}
@@ -108,7 +111,9 @@ export class Channel {
 	}
 
 	#reply(id: string | undefined, result: unknown): void {
-		if (id !== undefined) this.#send({ id, result: result ?? {} });
+		if (id === undefined) return;
+		const refused = this.#send({ id, result: result ?? {} });
+		if (refused) this.#send({ id, error: { code: ErrorCode.internal, message: refused.message } });
 	}
 
 	#fail(id: string | undefined, method: string, error: unknown): void {
@@ -141,7 +146,11 @@ export class Channel {
 			}, limit);
 			timer.unref?.();
 			this.#waiting.set(id, { resolve: resolve as Waiting["resolve"], reject, timer });
-			this.#send({ id, method, params });
+			const refused = this.#send({ id, method, params });
+			if (!refused) return;
+			this.#waiting.delete(id);
+			clearTimeout(timer);
+			reject(refused);
 		});
 	}
 
@@ -149,12 +158,18 @@ export class Channel {
 		this.#send({ method, params });
 	}
 
-	#send(message: Message): void {
-		if (this.#closed) return;
+	/** Writes a message, or tells why it could not: it is no JSON, too long, or nobody takes it. */
+	#send(message: Message): RpcError | undefined {
+		if (this.#closed) return undefined;
 		try {
-			this.opt.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+			const line = `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
+			if (line.length > this.limit / 3 && Buffer.byteLength(line) > this.limit) throw new Error("it is over the limit of a line");
+			this.opt.write(line);
+			return undefined;
 		} catch (error) {
-			this.opt.odd(`a message was not sent: ${error instanceof Error ? error.message : error}`);
+			const why = `a message was not sent: ${error instanceof Error ? error.message : error}`;
+			this.opt.odd(why);
+			return new RpcError(ErrorCode.internal, why);
 		}
 	}
 

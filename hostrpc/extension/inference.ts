@@ -5,7 +5,7 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import type { Model } from "@oh-my-pi/pi-ai";
-import { type Change, makeAll, takeBackAll } from "./change";
+import { type Change, makeAll, takeBackAll, undo } from "./change";
 import { DenyApi, SessionRow } from "./denial";
 import type { Host, Session } from "./host";
 import { quiet, quietAtLoad } from "./overrides";
@@ -26,13 +26,13 @@ export class Inference {
 	constructor(
 		private readonly host: Host,
 		private readonly sessions: Sessions,
-		/** host:port of the bridge itself, which is never refused. */
-		private readonly own: () => string,
+		/** Port of the bridge itself on this machine, which is never refused. */
+		own: () => number,
 		denied: (total: number) => void,
 	) {
 		const counted = () => denied(++this.#count);
 		this.#api = new DenyApi(host, counted);
-		this.#wire = new Tripwire(counted);
+		this.#wire = new Tripwire(counted, own);
 		this.#wanted = wishedAtLoad(host);
 		if (this.#wanted) quietAtLoad(host);
 	}
@@ -80,15 +80,15 @@ export class Inference {
 		if (refusal !== undefined) return this.#result([refusal]); // what is there stays (D10)
 
 		const rows = mains.flatMap(session => session.modelRegistry.getAll());
-		for (const address of new Set(rows.map(row => row.baseUrl))) this.#wire.add(address, this.own());
-		this.#wire.add(deadEnd, "");
+		for (const address of new Set(rows.map(row => row.baseUrl))) this.#wire.add(address);
+		this.#wire.add(deadEnd);
 		const changes = this.#wanting(mains);
-		makeAll(changes);
+		makeAll(changes, this.#armed);
 		try {
 			const row = mains[0]?.model ?? rows[0];
 			if (row) this.#api.probe(row);
 		} catch (error) {
-			if (!on) takeBackAll(changes);
+			undo(changes.filter(change => !this.#armed.includes(change)));
 			throw error;
 		}
 		this.#armed = changes;
@@ -109,13 +109,14 @@ export class Inference {
 					new Redirect(models, provider),
 			),
 		);
-		const sessions = mains.flatMap(session => {
-			const row = made.find(change => change instanceof SessionRow && change.session === session);
-			if (row) return [row];
-			return [new SessionRow(session), new Once(quiet(session.settings))];
-		});
+		const rows = mains.map(
+			session => made.find(change => change instanceof SessionRow && change.session === session) ?? new SessionRow(session),
+		);
 		const settled = made.filter(change => change instanceof Once);
-		return [this.#api, ...redirects, ...this.#wire.changes, ...settled, ...sessions];
+		const unsettled = new Set(mains.map(session => session.settings)); // sessions may share theirs
+		for (const once of settled) unsettled.delete(once.settings);
+		const quieted = [...unsettled].map(settings => new Once(settings));
+		return [this.#api, ...redirects, ...this.#wire.changes, ...settled, ...rows, ...quieted];
 	}
 
 	#restore(): LLMResult {
@@ -123,9 +124,16 @@ export class Inference {
 		takeBackAll(changes);
 		this.#armed = [];
 		this.#degraded = false;
-		for (const session of this.sessions.mains()) renew(session);
-		const lost = changes.filter(change => change instanceof Redirect && !change.restored()).map(change => (change as Redirect).provider);
-		return this.#result(lost);
+		const lost = new Set<string>();
+		for (const change of changes) if (change instanceof Redirect && !change.restored()) lost.add(change.provider);
+		for (const session of this.sessions.mains()) {
+			try {
+				renew(session);
+			} catch {
+				lost.add(session.model?.provider ?? "unknown");
+			}
+		}
+		return this.#result([...lost]);
 	}
 
 	#result(missing: string[]): LLMResult {
@@ -143,20 +151,23 @@ export class Inference {
 	}
 }
 
-/** Changes that are made once for all, and taken back together. */
+/** Overrides that are made once for all, and taken back together. */
 class Once implements Change {
 	readonly name = "settings";
+	readonly #changes: Change[];
 	#made = false;
 
-	constructor(private readonly changes: Change[]) {}
+	constructor(readonly settings: Session["settings"]) {
+		this.#changes = quiet(settings);
+	}
 
 	make(): void {
-		if (!this.#made) makeAll(this.changes);
+		if (!this.#made) makeAll(this.#changes);
 		this.#made = true;
 	}
 
 	takeBack(): void {
-		if (this.#made) takeBackAll(this.changes);
+		if (this.#made) takeBackAll(this.#changes);
 		this.#made = false;
 	}
 }

@@ -60,7 +60,9 @@ function known(settings: Settings, path: string): boolean {
 }
 
 class Override implements Change {
-	#before: unknown;
+	/** What the operator had overridden himself; undefined where it was not. */
+	#own: { value: unknown } | undefined;
+	#made = false;
 
 	constructor(
 		private readonly settings: Settings,
@@ -73,15 +75,23 @@ class Override implements Change {
 	}
 
 	make(): void {
-		this.#before = this.settings.get(this.path as Path);
-		this.settings.override(this.path as Path, this.value as never);
+		const path = this.path as Path;
+		if (!this.#made) {
+			const before = this.settings.get(path);
+			this.#made = true;
+			this.#own = { value: before }; // should the next line go wrong
+			this.settings.clearOverride(path);
+			if (this.settings.get(path) === before) this.#own = undefined;
+		}
+		this.settings.override(path, this.value as never);
 	}
 
 	/** Taking an override away takes the operator's own away too, so his is set again. */
 	takeBack(): void {
-		this.settings.clearOverride(this.path as Path);
-		if (this.settings.get(this.path as Path) !== this.#before) {
-			this.settings.override(this.path as Path, this.#before as never);
-		}
+		if (!this.#made) return;
+		const path = this.path as Path;
+		this.settings.clearOverride(path);
+		if (this.#own && this.settings.get(path) !== this.#own.value) this.settings.override(path, this.#own.value as never);
+		this.#made = false;
 	}
 }

@@ -2,7 +2,7 @@
  * What a running tool reports, made into what is new. omp's tools report all they have so far each
  * time; sending that on would cost the square of the output.
  */
-type Content = readonly { type: string; text?: string }[];
+type Content = readonly ({ type: string; text?: string } | null)[];
 
 /** Between two messages of one call. */
 export const progressPause = 100;
@@ -16,7 +16,7 @@ export class Progress {
 
 	/** Takes a partial result. */
 	update(content: Content | undefined): void {
-		this.#latest = (content ?? []).map(block => (block.type === "text" ? (block.text ?? "") : "")).join("");
+		this.#latest = (Array.isArray(content) ? content : []).map((block: Content[number]) => (block?.type === "text" ? (block.text ?? "") : "")).join("");
 		if (this.#timer) return;
 		this.#timer = setTimeout(() => {
 			this.#timer = undefined;

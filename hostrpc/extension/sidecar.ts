@@ -104,8 +104,9 @@ export class Sidecar {
 		}
 		this.#process = child;
 		child.unref();
+		const queue = { size: 0 };
 		const channel = new Channel({
-			write: line => this.#write(child, line),
+			write: line => write(child, queue, line),
 			handle: this.opt.handle,
 			odd: what => this.opt.logger().warn(`a2mcp: ${what}`),
 		});
@@ -121,7 +122,7 @@ export class Sidecar {
 			})
 			.catch(error => {
 				if (error instanceof RpcError && error.code === ErrorCode.protocolSkew) this.#giveUp(error.message);
-				else child.kill();
+				child.kill(); // one that was given up makes room for the next
 			});
 		void this.#read(child, channel);
 		void this.#drain(child);
@@ -131,20 +132,6 @@ export class Sidecar {
 				this.#ended(Date.now() - began, answered, `exit code ${code}`);
 			})
 			.catch(error => this.opt.logger().error("a2mcp: waiting for the sidecar", { error: String(error) }));
-	}
-
-	#queued = 0;
-
-	#write(child: Process, line: string): void {
-		if (this.#queued > maxQueued) throw new Error("the sidecar does not read");
-		child.stdin.write(line);
-		const flushed = child.stdin.flush();
-		if (!(flushed instanceof Promise)) return;
-		this.#queued += line.length;
-		const done = () => {
-			this.#queued -= line.length;
-		};
-		flushed.then(done, done); // a broken pipe is the end, and exited tells of it
 	}
 
 	async #read(child: Process, channel: Channel): Promise<void> {
@@ -179,7 +166,6 @@ export class Sidecar {
 	#ended(lived: number, answered: boolean, how: string): void {
 		this.#process = undefined;
 		this.#channel = undefined;
-		this.#queued = 0;
 		this.opt.down();
 		if (this.stopped !== undefined) return;
 		if (!answered && ++this.#failures === maxFailures) {
@@ -202,6 +188,19 @@ export class Sidecar {
 		this.opt.givenUp(reason);
 		this.#settle();
 	}
+}
+
+/** Writes a line, or throws while too much waits for a child that does not read. */
+function write(child: Process, queue: { size: number }, line: string): void {
+	if (queue.size > maxQueued) throw new Error("the sidecar does not read");
+	child.stdin.write(line);
+	const flushed = child.stdin.flush(); // the same promise as the write's
+	if (!(flushed instanceof Promise)) return;
+	queue.size += line.length;
+	const done = () => {
+		queue.size -= line.length;
+	};
+	flushed.then(done, done); // a broken pipe is the end, and exited tells of it
 }
 
 /** Where the binary is: beside the extension, or where a developer says. */

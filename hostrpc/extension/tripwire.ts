@@ -15,30 +15,39 @@ export class Tripwire {
 	readonly keys = new Set<string>();
 	readonly changes: readonly (Change & { replaced?: boolean })[];
 
-	constructor(private readonly counted: () => void) {
+	constructor(
+		private readonly counted: () => void,
+		/** Port of the bridge itself on this machine. */
+		private readonly own: () => number,
+	) {
 		this.changes = [new Fetch(this), new Sockets(this), new Http2(this)];
 	}
 
 	/** Whether a request to this address is refused. */
 	meets(address: unknown): boolean {
 		const url = urlOf(address);
-		return url !== undefined && this.keys.has(url.host);
+		return url !== undefined && this.keys.has(url.host) && !this.#isOwn(url);
 	}
 
 	count(): void {
 		this.counted();
 	}
 
-	add(address: string, except: string): void {
+	add(address: string): void {
 		const url = urlOf(address);
-		if (url && url.host !== "" && url.host !== except) this.keys.add(url.host);
+		if (url && url.host !== "" && !this.#isOwn(url)) this.keys.add(url.host);
+	}
+
+	/** The port may be known only after its key was added. */
+	#isOwn(url: URL): boolean {
+		return url.port === String(this.own()) && /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
 	}
 }
 
 function urlOf(address: unknown): URL | undefined {
 	try {
 		if (address instanceof URL) return address;
-		return new URL(typeof address === "string" ? address : (address as Request).url);
+		return new URL(typeof address === "object" && address !== null && "url" in address ? String(address.url) : String(address));
 	} catch {
 		return undefined;
 	}
@@ -50,7 +59,7 @@ abstract class Replacement<T> implements Change {
 	#original: T | undefined;
 	#mine: T | undefined;
 	#live = false;
-	/** Somebody put something else over it: it stays there, and lets everything through. */
+	/** Somebody put something else over it: it stays there, and what is beneath lets everything through. */
 	replaced = false;
 
 	protected abstract get current(): T;
@@ -59,8 +68,8 @@ abstract class Replacement<T> implements Change {
 
 	make(): void {
 		this.#live = true;
+		this.replaced = false;
 		if (this.#mine !== undefined && this.current === this.#mine) return;
-		if (this.replaced) return; // still somewhere beneath
 		this.#original = this.current;
 		this.#mine = this.wrap(this.#original, () => this.#live);
 		this.current = this.#mine;
