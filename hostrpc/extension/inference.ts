@@ -63,7 +63,7 @@ export class Inference {
 
 	/** Brings about again what is wished, where something may have undone it. Never throws (D8). */
 	assert(): void {
-		if (!this.#wanted) return;
+		if (!this.#wanted || this.sessions.mains().length === 0) return;
 		try {
 			this.#arm();
 		} catch (error) {
@@ -73,6 +73,7 @@ export class Inference {
 
 	#arm(): LLMResult {
 		const mains = this.sessions.mains();
+		if (mains.length === 0) throw new Error("there is no live main session");
 		const refusal = refusalOf(mains);
 		const on = this.#armed.length > 0;
 		if (refusal !== undefined && !on) throw new Error(refusal);
@@ -182,7 +183,6 @@ function renew(session: Session): void {
 
 /** Why nothing may be changed (D5). */
 function refusalOf(mains: Session[]): string | undefined {
-	if (mains.length === 0) return "there is no live main session";
 	for (const session of mains) {
 		const row = session.modelRegistry.getAll().find(hasTransport);
 		if (row) {

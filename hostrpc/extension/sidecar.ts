@@ -122,7 +122,7 @@ export class Sidecar {
 			})
 			.catch(error => {
 				if (error instanceof RpcError && error.code === ErrorCode.protocolSkew) this.#giveUp(error.message);
-				child.kill(); // one that was given up makes room for the next
+				child.kill("SIGKILL"); // one that was given up makes room for the next, and may not listen any more
 			});
 		void this.#read(child, channel);
 		void this.#drain(child);
