@@ -19,7 +19,9 @@ build: bin/a2mcp
 bin/a2mcp:
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/a2mcp
 
-demo: build
+demo:
+	@test -x bin/a2mcp || echo 'building a2mcp; the first time takes a while'
+	@$(MAKE) --no-print-directory build
 	@exec bin/a2mcp demo $(ARGS)
 
 test:

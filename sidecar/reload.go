@@ -64,7 +64,12 @@ func (s *sidecar) takeOver() (cfg Config, changed, waits bool) {
 	case err != nil:
 		s.log.Error("configuration not taken over", "err", err)
 		_ = s.host.Notify(proto.LevelError, "a2mcp keeps its running settings: "+escape(err.Error()))
+		s.editFailed = true
 		return cfg, false, false
+	}
+	if s.editFailed {
+		s.editFailed = false
+		_ = s.host.Notify(proto.LevelInfo, "a2mcp: the configuration is in order again")
 	}
 	s.mu.Lock()
 	waits = s.configErr != nil

@@ -78,6 +78,7 @@ type sidecar struct {
 	draining  sync.WaitGroup
 
 	editing     sync.Mutex // from reading or writing the configuration until it is in force; before mu
+	editFailed  bool       // the last edit was wrong, and told; guarded by editing
 	remembering sync.Mutex // memory leaves in the order it was true
 
 	switching     sync.Mutex // one llm/set at a time (D8)

@@ -284,7 +284,7 @@ func TestDemoTerminal(t *testing.T) {
 	screen := d.out.String()
 	var paste []string
 	for lines := bufio.NewScanner(strings.NewReader(screen)); lines.Scan(); {
-		if regexp.MustCompile(`^(URL=|SID=|curl )`).MatchString(lines.Text()) {
+		if regexp.MustCompile(`^(export A2MCP_URL=|SID=|curl )`).MatchString(lines.Text()) {
 			paste = append(paste, lines.Text())
 		}
 	}

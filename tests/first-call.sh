@@ -21,7 +21,7 @@ for _ in $(seq 600); do
   sleep 0.5
 done
 # The three lines that it prints to be pasted, pasted.
-sed -n '/Call a tool with curl/,/Or add it/p' "$dir/screen" | grep -E '^(URL|SID|curl)' >"$dir/paste"
+sed -n '/Call a tool with curl/,/Or add it/p' "$dir/screen" | grep -E '^(export|SID|curl)' >"$dir/paste"
 answer=$(bash "$dir/paste")
 case $answer in
   *"$(uname -s)"*'"isError":false'*) ;;

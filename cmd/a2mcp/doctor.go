@@ -97,7 +97,10 @@ func (d *doctor) host(ctx context.Context) (string, error) {
 		return "", errNotHere("omp is not on the PATH; a host that is started in another way may still be here")
 	}
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return "", errNotHere(fmt.Sprintf("%s --version did not answer within %s; a busy machine may need a longer --timeout", path, d.Timeout))
+	case err != nil:
 		return "", fmt.Errorf("%s --version: %w; mend the installation of omp first", path, err)
 	}
 	return strings.TrimSpace(string(out)) + " at " + path, nil

@@ -43,7 +43,11 @@ func run() int {
 	if err != nil {
 		panic(err) // the struct above is wrong
 	}
-	ctx, err := parser.Parse(os.Args[1:])
+	args := os.Args[1:]
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	ctx, err := parser.Parse(args)
 	if err != nil {
 		parser.Errorf("%s (a2mcp --help shows what there is)", err)
 		return exitUsage

@@ -75,9 +75,9 @@ func (t *terminal) welcome(url, token, log string) {
 
   Call a tool with curl:
 
-URL=%[1]s TOKEN=%[2]s
-SID=$(curl -s -D - -o /dev/null -H "Authorization: Bearer $TOKEN" -d '{"jsonrpc":"2.0","id":1,"method":"initialize"}' $URL | tr -d '\r' | sed -n 's/^mcp-session-id: //p')
-curl -s -H "Authorization: Bearer $TOKEN" -H "mcp-session-id: $SID" -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"bash","arguments":{"command":"uname -a"}}}' $URL; echo
+export A2MCP_URL=%[1]s A2MCP_TOKEN=%[2]s
+SID=$(curl -s -D - -o /dev/null -H "Authorization: Bearer $A2MCP_TOKEN" -d '{"jsonrpc":"2.0","id":1,"method":"initialize"}' $A2MCP_URL | tr -d '\r' | sed -n 's/^mcp-session-id: //p')
+curl -s -H "Authorization: Bearer $A2MCP_TOKEN" -H "mcp-session-id: $SID" -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"bash","arguments":{"command":"uname -a"}}}' $A2MCP_URL; echo
 
   Or add it to Claude Code:
 

@@ -36,8 +36,12 @@ export class Operator {
 	register(pi: ExtensionAPI, run: (args: string, sessionId: string) => Promise<Message>): void {
 		pi.registerCommand(withoutSidecar.name, {
 			description: withoutSidecar.description,
-			getArgumentCompletions: prefix =>
-				this.#command.words.filter(word => word.startsWith(prefix.trimStart())).map(word => ({ value: word, label: word })),
+			getArgumentCompletions: prefix => {
+				const { words } = this.#command;
+				const begun = prefix.trimStart();
+				if (words.includes(begun)) return null; // accepting an offer would take the Enter that runs it
+				return words.filter(word => word.startsWith(begun)).map(word => ({ value: word, label: word }));
+			},
 			handler: (args, ctx) => this.#answer(ctx, run(args, idOf(ctx))),
 		});
 	}

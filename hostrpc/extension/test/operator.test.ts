@@ -104,7 +104,7 @@ describe("the command", () => {
 		});
 	});
 	const command = () => api.commands.get("a2mcp") as FakeCommand;
-	const words = (prefix: string) => command().getArgumentCompletions(prefix).map(item => item.value);
+	const words = (prefix: string) => command().getArgumentCompletions(prefix)?.map(item => item.value) ?? [];
 
 	test("shows its answer where it was typed", async () => {
 		answer = Promise.resolve({ level: "warning", text: "careful" });
@@ -146,6 +146,8 @@ describe("the command", () => {
 		operator.offer([{ name: "a2mcp", description: "", words: ["status", "tunnel", "tunnel stop"] }]);
 		expect(words("tun")).toEqual(["tunnel", "tunnel stop"]);
 		expect(words("  tunnel s")).toEqual(["tunnel stop"]);
+		expect(words("tunnel ")).toEqual(["tunnel stop"]);
+		expect(words("tunnel")).toEqual([]); // whole: Enter runs it, though another begins the same
 		expect(words("x")).toEqual([]);
 		operator.offer([]);
 		expect(words("a")).toEqual(["allow"]);
