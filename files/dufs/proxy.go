@@ -2,6 +2,7 @@ package dufs
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -46,6 +47,7 @@ func (s *Server) proxy() http.Handler {
 	onward := &httputil.ReverseProxy{
 		Transport:  transport,
 		BufferPool: &buffers{},
+		ErrorLog:   slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // a transfer that broke off; stderr is an interface (E1)
 		Rewrite: func(r *httputil.ProxyRequest) {
 			out := *r.In.URL
 			out.Scheme, out.Host = target.Scheme, target.Host
