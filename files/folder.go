@@ -88,7 +88,7 @@ func (x *exchange) search(v ownView, q string) ([]entry, error) {
 
 // sendListing sends entries in the form that was asked for.
 func (x *exchange) sendListing(entries []entry, exists bool) error {
-	truncated := len(entries) > maxFound
+	truncated := len(entries) > maxFound && x.query.Get("q") != "" // a folder is listed whole
 	if truncated {
 		entries = entries[:maxFound]
 	}

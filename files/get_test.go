@@ -1,10 +1,12 @@
 package files
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,6 +45,26 @@ func TestFileGoesToTheSocket(t *testing.T) {
 		if _, ok := w.from[0].(*os.File); !ok {
 			t.Errorf("%q: from a %T", ranges, w.from[0])
 		}
+	}
+}
+
+// TestLargeFolder holds X5: a folder is listed whole; only a search ends at its limit, and says so.
+func TestLargeFolder(t *testing.T) {
+	g := newRig(t)
+	const files = maxFound + 1
+	for n := range files {
+		g.write("f"+strconv.Itoa(n), "")
+	}
+	g.open(map[string]any{})
+	if got := strings.Count(g.do("GET", "/xfer/?simple", "").body, "\n"); got != files {
+		t.Errorf("a folder of %d files is listed with %d", files, got)
+	}
+	var found struct {
+		Paths     []struct{}
+		Truncated bool
+	}
+	if err := json.Unmarshal([]byte(g.do("GET", "/xfer/?json&q=f", "").body), &found); err != nil || len(found.Paths) != maxFound || !found.Truncated {
+		t.Errorf("a search: %d, truncated %v, %v", len(found.Paths), found.Truncated, err)
 	}
 }
 

@@ -22,17 +22,11 @@ func (x *exchange) put() error {
 	if err := sp.free(); err != nil {
 		return err
 	}
-	if err := sp.fill(x.upload); err != nil {
+	if err := sp.fill(func(f *os.File) error { return x.receive(f) }); err != nil {
 		return err
 	}
 	x.w.WriteHeader(http.StatusCreated)
 	return nil
-}
-
-// upload writes the request's body to f.
-func (x *exchange) upload(f *os.File) error {
-	err := x.receive(f)
-	return err
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}

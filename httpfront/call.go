@@ -3,6 +3,7 @@ package httpfront
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -120,10 +121,17 @@ func (f *Front) runHost(ctx context.Context, c *call, name string, arguments []b
 }
 
 // runOwn runs one of the bridge's own tools beside this goroutine, so that a
-// cancelled call ends in time whatever the tool is doing (M11).
+// cancelled call ends in time whatever the tool is doing (M11). What panics there
+// is out of reach of ServeHTTP and would end the bridge; it ends the call (M4).
 func (f *Front) runOwn(ctx context.Context, c *call, own *Tool, arguments []byte) result {
 	done := make(chan result, 1)
 	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				f.opt.Log.Error("internal error", "cause", fmt.Errorf("panic in %s: %v", own.Name, p))
+				done <- textResult("internal error", true)
+			}
+		}()
 		text, isError := own.Run(ctx, c.id, c.sid, arguments)
 		done <- textResult(text, isError)
 	}()

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/a2mcp/a2mcp/audit"
+	"github.com/a2mcp/a2mcp/files/obtain"
 	"github.com/a2mcp/a2mcp/hostrpc"
 	"github.com/a2mcp/a2mcp/httpfront"
 	"github.com/a2mcp/a2mcp/proto"
@@ -28,7 +29,7 @@ func (s *sidecar) pathsFor(hello proto.Hello) paths {
 		config:   filepath.Join(hello.AgentDir, "a2mcp.json"),
 		audit:    filepath.Join(hello.AgentDir, "a2mcp.log"),
 		runFile:  filepath.Join(hello.AgentDir, "a2mcp.run", strconv.Itoa(hello.Host.PID)+".json"),
-		data:     dataDir(hello.Home),
+		data:     obtain.DefaultDataDir(hello.Home),
 	}
 	if env := s.opt.Getenv("A2MCP_CONFIG"); env != "" {
 		p.config = env

@@ -3,7 +3,6 @@ package sidecar
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/a2mcp/a2mcp/audit"
@@ -82,11 +81,3 @@ type dufsChild struct {
 
 // Installed is the path of a binary that was installed for this start.
 func (c dufsChild) Installed() string { return c.installed }
-
-// dataDir is the folder of the bridge's own installs.
-func dataDir(home string) string {
-	if home == "" {
-		return ""
-	}
-	return filepath.Clean(obtain.DefaultDataDir(home))
-}

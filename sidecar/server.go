@@ -94,12 +94,23 @@ func reachable(host string) string {
 	return host
 }
 
-// serve starts answering. The goroutine ends with the listener.
+// serve starts answering. The goroutine ends with the listener. One that breaks is
+// given up between the events of sessions, so that the next start finds no port.
 func (s *sidecar) serve(sv *server) {
 	s.draining.Go(func() {
-		if err := sv.http.Serve(sv.listener); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			s.log.Error("listener broke", "err", err, "hint", "the next session_start binds again")
+		err := sv.http.Serve(sv.listener)
+		if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
+			return
 		}
+		s.log.Error("listener broke", "err", err, "hint", "the next session_start binds again")
+		s.lane.put(func(context.Context) {
+			s.mu.Lock()
+			broken := s.server == sv
+			s.mu.Unlock()
+			if broken {
+				s.down(drainTimeout)
+			}
+		})
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2mcp/a2mcp/audit"
 	"github.com/a2mcp/a2mcp/proto"
 	"github.com/a2mcp/a2mcp/sidecar"
 )
@@ -212,37 +212,23 @@ func (d *doctor) callTool(ctx context.Context, name, arguments string) (text str
 // audit looks for the two records of the call above (L1).
 func (d *doctor) audit(context.Context) (string, error) {
 	path := cmp.Or(os.Getenv("A2MCP_AUDIT"), filepath.Join(d.dir, "a2mcp.log"))
-	data, err := tail(path, 64<<10)
+	log, err := audit.OpenReader(path)
 	if err != nil {
 		return "", fmt.Errorf("%w; `/a2mcp` in the host tells where the log is", err)
 	}
-	phases := map[string]bool{}
-	for line := range bytes.Lines(data) {
-		var record struct{ SID, Phase, Tool string }
-		if json.Unmarshal(line, &record) == nil && record.Tool == probe && record.SID == d.client.session {
-			phases[record.Phase] = true
-		}
-	}
-	if !phases["start"] || !phases["done"] {
+	defer func() { _ = log.Close() }() // it was only read
+	whole := false
+	err = log.Read(func(c *audit.Call) error {
+		whole = whole || c.Tool == probe && c.SID == d.client.session && !c.Lone
+		return nil
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case !whole:
 		return "", fmt.Errorf("the call is not in %s; `/a2mcp` in the host counts records that were lost and says why", path)
 	}
 	return "both records are in " + path, nil
-}
-
-func tail(path string, most int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := file.Seek(max(0, info.Size()-most), io.SeekStart); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(file)
 }
 
 // share fetches a file over /xfer/, unless that would end somebody's share (X2).

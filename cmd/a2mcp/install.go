@@ -188,8 +188,10 @@ func (cmd uninstallCmd) Run() error {
 	if err != nil {
 		return report(err)
 	}
-	ours, err := isOurs(dir)
-	if err != nil || !ours {
+	switch ours, err := isOurs(dir); {
+	case err != nil:
+		return report(failed(1, "looking at %s: %v", dir, err))
+	case !ours:
 		return report(failed(1, "%s is not a2mcp's; it was left alone", dir))
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -191,9 +191,14 @@ func TestRefuses(t *testing.T) {
 		{"LOGOUT", "/xfer/", nil, 405},
 		{"GET", "/xfer/?tokengen", nil, 403},
 		{"GET", "/xfer/a?x=1&tokengen=1", nil, 403},
+		{"GET", "/xfer/a?tokengen=;", nil, 403}, // net/url drops both of these
+		{"GET", "/xfer/a?token%67en=%zz", nil, 403},
 		{"DELETE", "/xfer/a", nil, 403},
 		{"MOVE", "/xfer/a", []string{"Destination", "/xfer/new"}, 403},
 		{"COPY", "/xfer/a", []string{"Destination", "/xfer/there"}, 403},
+		{"COPY", "/xfer/a", []string{"Destination", "/xfer/100%.txt"}, 403},  // a name to dufs, an error to net/url
+		{"COPY", "/xfer/a", []string{"Destination", "//xfer/xfer/new"}, 403}, // /xfer/xfer/new to dufs, /xfer/new to net/url
+		{"COPY", "/xfer/a", nil, 403},
 		{"COPY", "/xfer/a", []string{"Destination", "http://host/xfer/new"}, 201},
 		{"PATCH", "/xfer/old", []string{"X-Update-Range", "append"}, 403},
 		{"PATCH", "/xfer/new", []string{"X-Update-Range", "append"}, 200}, // the copy made it

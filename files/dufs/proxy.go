@@ -2,6 +2,7 @@ package dufs
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -46,6 +47,7 @@ func (s *Server) proxy() http.Handler {
 	onward := &httputil.ReverseProxy{
 		Transport:  transport,
 		BufferPool: &buffers{},
+		ErrorLog:   slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // a transfer that broke off; stderr is an interface (E1)
 		Rewrite: func(r *httputil.ProxyRequest) {
 			out := *r.In.URL
 			out.Scheme, out.Host = target.Scheme, target.Host
@@ -96,10 +98,22 @@ func (s *Server) refuses(r *http.Request) (status int, text string) {
 			return http.StatusForbidden, "there is something at the destination already"
 		}
 	}
-	if r.URL.Query().Has("tokengen") {
+	if asksFor(r.URL.RawQuery, "tokengen") {
 		return http.StatusForbidden, "a share gives out no tokens"
 	}
 	return 0, ""
+}
+
+// asksFor reports whether a query has a parameter, also where net/url would drop it for what stands beside
+// the name (`tokengen=;`): dufs drops nothing.
+func asksFor(query, name string) bool {
+	for part := range strings.SplitSeq(query, "&") {
+		key, _, _ := strings.Cut(part, "=")
+		if key, err := url.QueryUnescape(key); err == nil && key == name {
+			return true
+		}
+	}
+	return false
 }
 
 // remember notes a file that an upload made.
@@ -126,11 +140,12 @@ func (s *Server) made(name string) bool {
 	return s.ours[path.Clean(name)]
 }
 
-// exists asks dufs whether there is a file; one that cannot be asked about is taken for one.
+// exists asks dufs whether there is a file; one that cannot be asked about is taken for one. So is a
+// destination that dufs reads in another way: it takes a stray % for itself, and `//a/b` for a path.
 func (s *Server) exists(ctx context.Context, destination string) bool {
 	to, err := url.Parse(destination)
-	if err != nil || to.Path == "" {
-		return false // dufs refuses it
+	if err != nil || to.Path == "" || to.Scheme == "" && to.Host != "" {
+		return true
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, s.base()+to.EscapedPath(), http.NoBody)
 	if err != nil {
