@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	errStopped = errors.New("the bridge stopped while the share was being opened")
+	errStopped = errors.New("sharing was ended while the share was being opened")
 	errOff     = errors.New("file sharing is switched off — the operator can set xfer.access in the configuration")
 	errOwn     = errors.New("it belongs to the bridge itself")
 )

@@ -85,7 +85,7 @@ func (f *fake) living() int {
 		number, _ := strconv.Atoi(pid)
 		state, err := os.ReadFile("/proc/" + pid + "/stat")
 		zombie := err == nil && strings.Contains(string(state), ") Z ")
-		if processAlive(number) && !zombie {
+		if ProcessAlive(number) && !zombie {
 			n++
 		}
 	}

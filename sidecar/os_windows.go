@@ -9,8 +9,8 @@ import (
 // addressInUse reports that somebody else listens there (P7).
 func addressInUse(err error) bool { return errors.Is(err, windows.WSAEADDRINUSE) }
 
-// processAlive reports whether a process of that id is there.
-func processAlive(pid int) bool {
+// ProcessAlive reports whether a process of that id is there.
+func ProcessAlive(pid int) bool {
 	handle, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {
 		return errors.Is(err, windows.ERROR_ACCESS_DENIED) // it is there, but not ours

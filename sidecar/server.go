@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -78,7 +78,7 @@ func (s *sidecar) newServer(listener net.Listener, cfg Config) *server {
 			ReadHeaderTimeout:            readHeaderTimeout,
 			IdleTimeout:                  idleTimeout,
 			DisableGeneralOptionsHandler: true, // OPTIONS * is 405 like everything else (H4)
-			ErrorLog:                     log.New(debugWriter{s.log}, "", 0),
+			ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		},
 	}
 }

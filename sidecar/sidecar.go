@@ -117,7 +117,7 @@ func (o Options) withDefaults() Options {
 		o.Listen = net.Listen
 	}
 	if o.HostAlive == nil {
-		o.HostAlive = processAlive
+		o.HostAlive = ProcessAlive
 	}
 	if o.Watch == nil {
 		o.Watch = watchFile

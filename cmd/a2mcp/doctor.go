@@ -273,7 +273,7 @@ func (d *doctor) share(ctx context.Context) (string, error) {
 func (d *doctor) tunnel(context.Context) (string, error) {
 	path, err := exec.LookPath("cloudflared")
 	if err != nil {
-		return "", errNotHere("cloudflared is not on the PATH; `/a2mcp tunnel` fetches it when it is wanted")
+		return "", errNotHere("cloudflared is not on the PATH; `/a2mcp tunnel` takes the one that xfer.cloudflared names, or fetches it")
 	}
 	return path, nil
 }

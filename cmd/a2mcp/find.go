@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/a2mcp/a2mcp/sidecar"
 )
 
 // target is how call and tools find a bridge and its token.
@@ -81,11 +83,12 @@ func runningBridge(dir string) (string, error) {
 	for _, file := range files {
 		var bridge struct {
 			URL string `json:"url"`
+			PID int    `json:"pid"`
 			Cwd string `json:"cwd"`
 		}
 		data, err := os.ReadFile(file)
-		if err != nil || json.Unmarshal(data, &bridge) != nil || !listening(bridge.URL) {
-			continue // its host has died without a word
+		if err != nil || json.Unmarshal(data, &bridge) != nil || !sidecar.ProcessAlive(bridge.PID) || !listening(bridge.URL) {
+			continue // it died without a word, and its port may be somebody else's by now, who must not see the token
 		}
 		found = append(found, bridge.URL)
 		if here == bridge.Cwd || strings.HasPrefix(here, strings.TrimSuffix(bridge.Cwd, string(filepath.Separator))+string(filepath.Separator)) {

@@ -89,6 +89,16 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the process is gone and its last line was delivered.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Alive reports whether the process has not ended yet.
+func (p *Process) Alive() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // Err says how the process ended, nil for exit code 0. It waits for Done.
 func (p *Process) Err() error {
 	<-p.done

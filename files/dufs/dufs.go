@@ -40,8 +40,8 @@ import (
 const (
 	startLimit = 10 * time.Second
 	startPause = 20 * time.Millisecond
-	startTries = 3 // of a port that was taken between being found and being used
-	stopGrace  = 2 * time.Second
+	startTries = 3                      // of a port that was taken between being found and being used
+	stopGrace  = 500 * time.Millisecond // dufs ends at once; a bridge that ends has 5 s for everything (P6)
 )
 
 // Options say what to serve.
@@ -156,7 +156,7 @@ func (s *Server) await(ctx context.Context, said *lastLine) error {
 	pause := time.NewTicker(startPause)
 	defer pause.Stop()
 	for {
-		if s.answers(ctx) {
+		if s.answers(ctx) && s.process.Alive() { // else it is somebody else who answers there
 			return nil
 		}
 		select {

@@ -40,6 +40,8 @@ export class Bridge {
 	#told = new Map<Session, Promise<unknown>>();
 	#hasUI = new WeakMap<Session, boolean>();
 	#toolNames = "";
+	/** Cards of the bridge's own tools that are open. */
+	#ownCards = new Set<string>();
 	#main: Session | undefined;
 
 	constructor(private readonly folder: string) {}
@@ -142,6 +144,8 @@ export class Bridge {
 		this.#operator.offer([]);
 		this.#operator.status("");
 		this.#calls.abandon();
+		for (const id of this.#ownCards) this.#cards.end(id, { content: [{ type: "text", text: "the sidecar ended" }], isError: true });
+		this.#ownCards.clear();
 	}
 
 	/** Tells the sidecar of a main session, once on each connection. */
@@ -281,8 +285,13 @@ export class Bridge {
 	/** A call of one of the bridge's own tools, which the host did not run but shows. */
 	#card(card: OwnCard): void {
 		const main = this.#sessions.main();
-		if (card.phase === "start" && main) this.#cards.start(main, card.callId, card.name, card.arguments);
-		else this.#cards.end(card.callId, { content: card.content ?? [], isError: card.isError });
+		if (card.phase === "start" && main) {
+			this.#ownCards.add(card.callId);
+			this.#cards.start(main, card.callId, card.name, card.arguments);
+		} else {
+			this.#ownCards.delete(card.callId);
+			this.#cards.end(card.callId, { content: card.content ?? [], isError: card.isError });
+		}
 	}
 
 	/** Carries out what the operator typed after /a2mcp. */

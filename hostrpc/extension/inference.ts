@@ -84,12 +84,18 @@ export class Inference {
 		for (const address of new Set(rows.map(row => row.baseUrl))) this.#wire.add(address);
 		this.#wire.add(deadEnd);
 		const changes = this.#wanting(mains);
-		makeAll(changes, this.#armed);
+		try {
+			makeAll(changes, this.#armed);
+		} catch (error) {
+			this.#degraded = on; // a session that came meanwhile is not denied whole
+			throw error;
+		}
 		try {
 			const row = mains[0]?.model ?? rows[0];
 			if (row) this.#api.probe(row);
 		} catch (error) {
 			undo(changes.filter(change => !this.#armed.includes(change)));
+			this.#degraded = on;
 			throw error;
 		}
 		this.#armed = changes;
@@ -110,6 +116,8 @@ export class Inference {
 					new Redirect(models, provider),
 			),
 		);
+		// A provider that has gone may come back, and has to be given back then.
+		const gone = made.filter(change => change instanceof Redirect && !redirects.includes(change));
 		const rows = mains.map(
 			session => made.find(change => change instanceof SessionRow && change.session === session) ?? new SessionRow(session),
 		);
@@ -117,7 +125,7 @@ export class Inference {
 		const unsettled = new Set(mains.map(session => session.settings)); // sessions may share theirs
 		for (const once of settled) unsettled.delete(once.settings);
 		const quieted = [...unsettled].map(settings => new Once(settings));
-		return [this.#api, ...redirects, ...this.#wire.changes, ...settled, ...rows, ...quieted];
+		return [this.#api, ...redirects, ...gone, ...this.#wire.changes, ...settled, ...rows, ...quieted];
 	}
 
 	#restore(): LLMResult {
