@@ -14,6 +14,12 @@ import type { Sessions } from "./sessions";
 /** How long a cancelled tool may take to end by itself; the answer is due within a second. */
 const cancelGrace = 500;
 
+/**
+ * How deep arguments may be nested. omp's validation takes a time that grows with more than the depth,
+ * and is done before anybody is asked: at 10,000 levels it holds the whole host up for minutes.
+ */
+const maxDepth = 100;
+
 /** What tools/call is answered with. */
 export interface Answer {
 	outcome: string;
@@ -29,6 +35,10 @@ interface Call {
 	controller: AbortController;
 	/** Set once it was answered; what comes later is only logged. */
 	answered: boolean;
+	/** Set while the operator is asked about it. */
+	asking: boolean;
+	/** Gives its turn to the next exclusive call. */
+	leave?: () => void;
 }
 
 /** What a call tells while it runs. */
@@ -62,7 +72,9 @@ export class Calls {
 
 	#schema(info: Tool): unknown {
 		try {
-			return this.host.wireSchema(info);
+			const schema = this.host.wireSchema(info);
+			JSON.stringify(schema); // one that is no JSON would cost the whole list
+			return schema;
 		} catch (error) {
 			this.host.logger.warn("a2mcp: a tool has a schema that cannot be told", { tool: info.name, error: String(error) });
 			return { type: "object" };
@@ -88,12 +100,21 @@ export class Calls {
 		const tool = main.getAllToolNames().includes(name) ? main.getToolByName(name) : undefined;
 		if (!tool) return { outcome: Outcome.notExposed };
 
-		const call: Call = { id: callId, name, controller: new AbortController(), answered: false };
+		const call: Call = { id: callId, name, controller: new AbortController(), answered: false, asking: false };
 		this.#running.set(callId, call);
-		const answer = await Promise.race([this.#carryOut(call, main, tool, params.arguments ?? {}), cancelled(call)]);
-		call.answered = true;
-		this.#running.delete(callId);
-		return answer;
+		try {
+			return await Promise.race([this.#carryOut(call, main, tool, params.arguments ?? {}), cancelled(call)]);
+		} finally {
+			call.answered = true;
+			this.#running.delete(callId);
+			if (call.asking) call.leave?.(); // it does not run any more, whatever the operator says to the question
+		}
+	}
+
+	/** The operator is being asked about a call, or has answered. */
+	asking(callId: string, asking: boolean): void {
+		const call = this.#running.get(callId);
+		if (call) call.asking = asking;
 	}
 
 	cancel(callId: unknown): void {
@@ -111,6 +132,7 @@ export class Calls {
 	}
 
 	async #carryOut(call: Call, main: Session, tool: Tool, raw: unknown): Promise<Answer> {
+		if (deeper(raw, maxDepth)) return failure(new Error(`the arguments are nested deeper than ${maxDepth} levels`));
 		let args: unknown;
 		try {
 			args = this.host.validate(tool, { id: call.id, name: call.name, arguments: raw });
@@ -125,10 +147,14 @@ export class Calls {
 		if (waits) this.report.state(call.id, CallState.queued);
 		if (!(await this.#exclusive.enter(signal))) return { outcome: Outcome.cancelled };
 		if (waits) this.report.state(call.id, CallState.running);
+		call.leave = () => {
+			call.leave = undefined;
+			this.#exclusive.leave();
+		};
 		try {
 			return await this.#run(call, main, tool, args);
 		} finally {
-			this.#exclusive.leave();
+			call.leave?.();
 		}
 	}
 
@@ -173,19 +199,40 @@ function cancelled(call: Call): Promise<Answer> {
 	});
 }
 
+/** Whether a value of JSON has more levels than that; level by level, as deep ones break a recursion. */
+function deeper(value: unknown, levels: number): boolean {
+	let level = [value];
+	for (let depth = 0; level.length > 0; depth++) {
+		if (depth > levels) return true;
+		const next: unknown[] = [];
+		for (const one of level) {
+			if (typeof one === "object" && one !== null) for (const inner of Object.values(one)) next.push(inner);
+		}
+		level = next;
+	}
+	return false;
+}
+
 function answerOf(result: Result): Answer {
 	const content = Array.isArray(result?.content) ? result.content : [];
-	let size = 0;
-	for (const block of content as { text?: string; data?: string }[]) {
-		size += (block?.text?.length ?? 0) + (block?.data?.length ?? 0);
-	}
-	if (size > maxLine / 2) {
+	if (!fits(content)) {
 		return { outcome: Outcome.done, content: [{ type: "text", text: "result too large" }], isError: true };
 	}
 	const answer: Answer = { outcome: Outcome.done, content, isError: result?.isError === true };
 	const details = result?.details as { async?: { state?: string } } | undefined;
 	if (details?.async?.state === "running") answer.background = true;
 	return answer;
+}
+
+/** Whether content goes into one line. It is encoded once more to see that only where it may not. */
+function fits(content: unknown[]): boolean {
+	let most = 0;
+	for (const block of content as { type?: string; text?: string; data?: string }[]) {
+		if (block?.type === "text") most += 6 * (block.text?.length ?? 0); // \u0000
+		else if (block?.type === "image") most += block.data?.length ?? 0;
+		else most += maxLine;
+	}
+	return most < maxLine / 2 || Buffer.byteLength(JSON.stringify(content)) < maxLine - 4_096;
 }
 
 function failure(error: unknown): Answer {

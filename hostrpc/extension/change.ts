@@ -8,15 +8,18 @@ export interface Change {
 	takeBack(): void;
 }
 
-/** Makes all, or none: when one cannot be made, those before it are taken back in reverse order. */
-export function makeAll(changes: readonly Change[]): void {
+/**
+ * Makes all, or none: when one cannot be made, those before it are taken back in reverse order, but for
+ * those that were made already.
+ */
+export function makeAll(changes: readonly Change[], already: readonly Change[] = []): void {
 	const made: Change[] = [];
 	for (const change of changes) {
 		try {
 			change.make();
 			made.push(change);
 		} catch (error) {
-			undo(made);
+			undo(made.filter(one => !already.includes(one)));
 			throw new Error(`${change.name}: ${text(error)}`);
 		}
 	}

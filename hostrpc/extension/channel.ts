@@ -90,6 +90,7 @@ export class Channel {
 	}
 
 	#incoming(id: string | undefined, method: string, params: unknown): void {
+		if (this.#closed && id !== undefined) return; // the last words of a dead sidecar are heard, not obeyed
 		let outcome: unknown;
 		try {
 			outcome = this.opt.handle(method, params);
@@ -99,16 +100,18 @@ export class Channel {
 		}
 		if (outcome instanceof Promise) {
 			outcome.then(
-				result => this.#reply(id, result),
+				result => this.#reply(id, method, result),
 				error => this.#fail(id, method, error),
 			);
 		} else {
-			this.#reply(id, outcome);
+			this.#reply(id, method, outcome);
 		}
 	}
 
-	#reply(id: string | undefined, result: unknown): void {
-		if (id !== undefined) this.#send({ id, result: result ?? {} });
+	#reply(id: string | undefined, method: string, result: unknown): void {
+		if (id === undefined) return;
+		const error = this.#send({ id, result: result ?? {} });
+		if (error !== undefined) this.#fail(id, method, error); // a result that is no JSON
 	}
 
 	#fail(id: string | undefined, method: string, error: unknown): void {
@@ -149,12 +152,15 @@ export class Channel {
 		this.#send({ method, params });
 	}
 
-	#send(message: Message): void {
-		if (this.#closed) return;
+	/** Returns what kept it from being sent. */
+	#send(message: Message): unknown {
+		if (this.#closed) return undefined;
 		try {
 			this.opt.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+			return undefined;
 		} catch (error) {
 			this.opt.odd(`a message was not sent: ${error instanceof Error ? error.message : error}`);
+			return error ?? new Error("it was not sent");
 		}
 	}
 

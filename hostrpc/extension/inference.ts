@@ -83,7 +83,7 @@ export class Inference {
 		for (const address of new Set(rows.map(row => row.baseUrl))) this.#wire.add(address, this.own());
 		this.#wire.add(deadEnd, "");
 		const changes = this.#wanting(mains);
-		makeAll(changes);
+		makeAll(changes, this.#armed);
 		try {
 			const row = mains[0]?.model ?? rows[0];
 			if (row) this.#api.probe(row);

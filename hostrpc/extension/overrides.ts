@@ -60,7 +60,8 @@ function known(settings: Settings, path: string): boolean {
 }
 
 class Override implements Change {
-	#before: unknown;
+	/** The operator's own override, where there was one. */
+	#own: { value: unknown } | undefined;
 
 	constructor(
 		private readonly settings: Settings,
@@ -73,15 +74,15 @@ class Override implements Change {
 	}
 
 	make(): void {
-		this.#before = this.settings.get(this.path as Path);
+		const before = this.settings.get(this.path as Path);
+		this.settings.clearOverride(this.path as Path);
+		this.#own = this.settings.get(this.path as Path) === before ? undefined : { value: before };
 		this.settings.override(this.path as Path, this.value as never);
 	}
 
-	/** Taking an override away takes the operator's own away too, so his is set again. */
+	/** The operator's own is set again; what he wrote into his configuration meanwhile counts from now on. */
 	takeBack(): void {
 		this.settings.clearOverride(this.path as Path);
-		if (this.settings.get(this.path as Path) !== this.#before) {
-			this.settings.override(this.path as Path, this.#before as never);
-		}
+		if (this.#own) this.settings.override(this.path as Path, this.#own.value as never);
 	}
 }

@@ -121,7 +121,7 @@ export class Sidecar {
 			})
 			.catch(error => {
 				if (error instanceof RpcError && error.code === ErrorCode.protocolSkew) this.#giveUp(error.message);
-				else child.kill();
+				else child.kill("SIGKILL"); // one that hangs or is stopped would not take less
 			});
 		void this.#read(child, channel);
 		void this.#drain(child);
@@ -133,16 +133,17 @@ export class Sidecar {
 			.catch(error => this.opt.logger().error("a2mcp: waiting for the sidecar", { error: String(error) }));
 	}
 
-	#queued = 0;
+	#queued = new WeakMap<Process, number>();
 
 	#write(child: Process, line: string): void {
-		if (this.#queued > maxQueued) throw new Error("the sidecar does not read");
+		const queued = () => this.#queued.get(child) ?? 0;
+		if (queued() > maxQueued) throw new Error("the sidecar does not read");
 		child.stdin.write(line);
 		const flushed = child.stdin.flush();
 		if (!(flushed instanceof Promise)) return;
-		this.#queued += line.length;
+		this.#queued.set(child, queued() + line.length);
 		const done = () => {
-			this.#queued -= line.length;
+			this.#queued.set(child, queued() - line.length);
 		};
 		flushed.then(done, done); // a broken pipe is the end, and exited tells of it
 	}
@@ -179,7 +180,6 @@ export class Sidecar {
 	#ended(lived: number, answered: boolean, how: string): void {
 		this.#process = undefined;
 		this.#channel = undefined;
-		this.#queued = 0;
 		this.opt.down();
 		if (this.stopped !== undefined) return;
 		if (!answered && ++this.#failures === maxFailures) {

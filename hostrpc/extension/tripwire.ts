@@ -13,7 +13,7 @@ const deadSocket = deadEnd.replace("http:", "ws:");
 export class Tripwire {
 	/** host:port of every model, as URL.host writes it. */
 	readonly keys = new Set<string>();
-	readonly changes: readonly (Change & { replaced?: boolean })[];
+	readonly changes: readonly Change[];
 
 	constructor(private readonly counted: () => void) {
 		this.changes = [new Fetch(this), new Sockets(this), new Http2(this)];
@@ -50,31 +50,27 @@ abstract class Replacement<T> implements Change {
 	#original: T | undefined;
 	#mine: T | undefined;
 	#live = false;
-	/** Somebody put something else over it: it stays there, and lets everything through. */
-	replaced = false;
 
 	protected abstract get current(): T;
 	protected abstract set current(value: T);
 	protected abstract wrap(original: T, live: () => boolean): T;
 
+	/** Also made again, over whatever somebody has put there: nobody can tell whether that leads to an earlier one. */
 	make(): void {
 		this.#live = true;
 		if (this.#mine !== undefined && this.current === this.#mine) return;
-		if (this.replaced) return; // still somewhere beneath
 		this.#original = this.current;
 		this.#mine = this.wrap(this.#original, () => this.#live);
 		this.current = this.#mine;
 	}
 
+	/** One that somebody has put something over stays there, and lets everything through. */
 	takeBack(): void {
 		this.#live = false;
 		if (this.#mine === undefined || this.#original === undefined) return;
-		if (this.current === this.#mine) {
-			this.current = this.#original;
-			this.#mine = undefined;
-		} else {
-			this.replaced = true;
-		}
+		if (this.current !== this.#mine) return;
+		this.current = this.#original;
+		this.#mine = undefined;
 	}
 }
 
