@@ -63,7 +63,9 @@ func answerText(text string, isError bool) http.HandlerFunc {
 // C1: distinct exit codes for a tool error, a wrong line, a refused token, a hung
 // call, a dead bridge and something that is no bridge; the token is never printed.
 func TestCallersExitCodes(t *testing.T) {
-	var handshakes atomic.Int32
+	var handshakes, strangers atomic.Int32
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strangers.Add(1) }))
+	defer stranger.Close()
 	for _, c := range []struct {
 		name  string
 		call  http.HandlerFunc
@@ -79,6 +81,7 @@ func TestCallersExitCodes(t *testing.T) {
 		{"refused token", answerText("", false), "wrong-and-secret", []string{"echo"}, 3, ""},
 		{"hung", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "right", []string{"--timeout", "1", "echo"}, 4, ""},
 		{"no bridge", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "right", []string{"echo"}, 6, ""},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL, http.StatusFound) }, "right", []string{"echo"}, 6, ""},
 		{"forgotten session", func(w http.ResponseWriter, r *http.Request) {
 			if handshakes.Add(1)%2 == 1 {
 				w.WriteHeader(http.StatusNotFound)
@@ -100,6 +103,9 @@ func TestCallersExitCodes(t *testing.T) {
 			}
 			checkCaller(t, name+": "+c.name, argv[0], args, c.token, c.code, c.out)
 		}
+	}
+	if n := strangers.Load(); n != 0 {
+		t.Errorf("%d requests with the token followed a redirect", n)
 	}
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()

@@ -49,6 +49,14 @@ type client struct {
 	http    http.Client
 }
 
+// newClient speaks with the bridge at an address. It follows no redirect: a bridge
+// sends none, and the token is for the bridge alone.
+func newClient(url, token string) *client {
+	c := &client{url: url, token: token}
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c
+}
+
 // request sends one request and returns its raw result.
 func (c *client) request(ctx context.Context, method string, params []byte) ([]byte, error) {
 	for again := true; ; again = false {

@@ -38,7 +38,7 @@ func (t target) connect() (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{url: address, token: token}, nil
+	return newClient(address, token), nil
 }
 
 // configFile is where the configuration of an agent folder is (F1).

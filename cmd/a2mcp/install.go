@@ -67,7 +67,8 @@ func summary(dir string, changed []string) string {
 // to be written. It may be called again and again. A running sidecar keeps the
 // binary that it was started from.
 func install(dir string) (changed []string, err error) {
-	switch ours, err := isOurs(dir); {
+	ours, earlier, err := isOurs(dir)
+	switch {
 	case err != nil:
 		return nil, err
 	case !ours:
@@ -80,7 +81,8 @@ func install(dir string) (changed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+	// The manifest first: by it an install that broke off is known again.
+	for _, name := range append([]string{manifest}, slices.Sorted(maps.Keys(wanted))...) {
 		mode := os.FileMode(0o644)
 		if name == binaryName() {
 			mode = 0o755
@@ -93,7 +95,8 @@ func install(dir string) (changed []string, err error) {
 			changed = append(changed, name)
 		}
 	}
-	return changed, removeOthers(dir, wanted)
+	removeStale(dir, earlier, wanted)
+	return changed, nil
 }
 
 // wantedFiles is what belongs into the folder, by name.
@@ -123,20 +126,30 @@ func binaryName() string {
 	return "a2mcp"
 }
 
-// isOurs says whether a folder is missing, empty or an a2mcp package.
-func isOurs(dir string) (bool, error) {
+// manifest says what a folder is and what belongs to it.
+const manifest = "package.json"
+
+// isOurs says whether a folder is missing, empty or an a2mcp package, and which
+// files that package came with.
+func isOurs(dir string) (ours bool, files []string, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return true, nil
+		return true, nil, nil
 	case err != nil:
-		return false, err
+		return false, nil, err
 	case len(entries) == 0:
-		return true, nil
+		return true, nil, nil
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "package.json"))
-	var manifest struct{ Name string }
-	return err == nil && json.Unmarshal(data, &manifest) == nil && manifest.Name == "a2mcp", nil
+	data, err := os.ReadFile(filepath.Join(dir, manifest))
+	var is struct {
+		Name  string
+		Files []string
+	}
+	if err != nil || json.Unmarshal(data, &is) != nil || is.Name != "a2mcp" {
+		return false, nil, nil
+	}
+	return true, is.Files, nil
 }
 
 // writeIfOther writes a file beside its place and moves it there, unless it is
@@ -161,20 +174,19 @@ func writeIfOther(path string, data []byte, mode os.FileMode) (wrote bool, err e
 	return true, os.Rename(file.Name(), path)
 }
 
-// removeOthers takes away modules of an earlier version, which omp would not load
-// but a reader would take for ours.
-func removeOthers(dir string, wanted map[string][]byte) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		_, keep := wanted[entry.Name()]
-		if !keep && (strings.HasSuffix(entry.Name(), ".ts") || strings.HasPrefix(entry.Name(), ".a2mcp-") || strings.HasSuffix(entry.Name(), ".old")) {
-			_ = os.Remove(filepath.Join(dir, entry.Name())) // one that is still running goes the next time
+// removeStale takes away what an earlier version came with and this one does not,
+// and what an install that broke off left. Nobody else's files are touched.
+func removeStale(dir string, earlier []string, wanted map[string][]byte) {
+	stale, _ := filepath.Glob(filepath.Join(dir, ".a2mcp-*"))
+	stale = append(stale, filepath.Join(dir, binaryName()+".old"))
+	for _, name := range earlier {
+		if _, keep := wanted[name]; !keep && filepath.Base(name) == name {
+			stale = append(stale, filepath.Join(dir, name))
 		}
 	}
-	return nil
+	for _, path := range stale {
+		_ = os.Remove(path) // a binary that is still running goes the next time
+	}
 }
 
 // uninstallCmd takes them away again.
@@ -188,7 +200,7 @@ func (cmd uninstallCmd) Run() error {
 	if err != nil {
 		return report(err)
 	}
-	switch ours, err := isOurs(dir); {
+	switch ours, _, err := isOurs(dir); {
 	case err != nil:
 		return report(failed(1, "looking at %s: %v", dir, err))
 	case !ours:

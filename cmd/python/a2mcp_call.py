@@ -29,6 +29,16 @@ TOOL_ERROR, USAGE, TOKEN, TIMEOUT, DEAD, PROTOCOL = 1, 2, 3, 4, 5, 6
 SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A bridge sends no redirect, and the token is for the bridge alone."""
+
+    def redirect_request(self, *_):
+        return None
+
+
+OPENER = urllib.request.build_opener(NoRedirect)
+
 class Failure(Exception):
     def __init__(self, code, text):
         super().__init__(text)
@@ -94,7 +104,7 @@ class Bridge:
             headers["mcp-session-id"] = self.session
         request = urllib.request.Request(self.url, data=data, headers=headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=timeout or None) as answer:
+            with OPENER.open(request, timeout=timeout or None) as answer:
                 return answer.status, answer.headers, answer.read()
         except urllib.error.HTTPError as answer:
             return answer.code, answer.headers, answer.read()

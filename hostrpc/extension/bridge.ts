@@ -104,6 +104,7 @@ export class Bridge {
 	}
 
 	#state(callId: string, state: string): void {
+		this.#calls.asking(callId, state === p.CallState.awaitingApproval);
 		if (this.#calls.has(callId)) this.#note(p.ToSidecar.toolState, { callId, state });
 	}
 

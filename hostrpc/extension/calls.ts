@@ -17,6 +17,12 @@ const cancelGrace = 500;
 /** What surrounds a result in its line, at most. */
 const envelope = 4_096;
 
+/**
+ * How deep arguments may be nested. omp's validation takes a time that grows with more than the depth,
+ * and is done before anybody is asked: at 10,000 levels it holds the whole host up for minutes.
+ */
+const maxDepth = 100;
+
 /** What tools/call is answered with. */
 export interface Answer {
 	outcome: string;
@@ -32,6 +38,10 @@ interface Call {
 	controller: AbortController;
 	/** Set once it was answered; what comes later is only logged. */
 	answered: boolean;
+	/** Set while the operator is asked about it. */
+	asking: boolean;
+	/** Gives its turn to the next exclusive call. */
+	leave?: () => void;
 }
 
 /** What a call tells while it runs. */
@@ -65,7 +75,9 @@ export class Calls {
 
 	#schema(info: Tool): unknown {
 		try {
-			return this.host.wireSchema(info);
+			const schema = this.host.wireSchema(info);
+			JSON.stringify(schema); // one that is no JSON would cost the whole list
+			return schema;
 		} catch (error) {
 			this.host.logger.warn("a2mcp: a tool has a schema that cannot be told", { tool: info.name, error: String(error) });
 			return { type: "object" };
@@ -91,12 +103,21 @@ export class Calls {
 		const tool = main.getAllToolNames().includes(name) ? main.getToolByName(name) : undefined;
 		if (!tool) return { outcome: Outcome.notExposed };
 
-		const call: Call = { id: callId, name, controller: new AbortController(), answered: false };
+		const call: Call = { id: callId, name, controller: new AbortController(), answered: false, asking: false };
 		this.#running.set(callId, call);
-		const answer = await Promise.race([this.#carryOut(call, main, tool, params.arguments ?? {}), cancelled(call)]);
-		call.answered = true;
-		this.#running.delete(callId);
-		return answer;
+		try {
+			return await Promise.race([this.#carryOut(call, main, tool, params.arguments ?? {}), cancelled(call)]);
+		} finally {
+			call.answered = true;
+			this.#running.delete(callId);
+			if (call.asking) call.leave?.(); // it does not run any more, whatever the operator says to the question
+		}
+	}
+
+	/** The operator is being asked about a call, or has answered. */
+	asking(callId: string, asking: boolean): void {
+		const call = this.#running.get(callId);
+		if (call) call.asking = asking;
 	}
 
 	cancel(callId: unknown): void {
@@ -114,6 +135,7 @@ export class Calls {
 	}
 
 	async #carryOut(call: Call, main: Session, tool: Tool, raw: unknown): Promise<Answer> {
+		if (deeper(raw, maxDepth)) return failure(new Error(`the arguments are nested deeper than ${maxDepth} levels`));
 		let args: unknown;
 		try {
 			args = this.host.validate(tool, { id: call.id, name: call.name, arguments: raw });
@@ -128,10 +150,14 @@ export class Calls {
 		if (waits) this.report.state(call.id, CallState.queued);
 		if (!(await this.#exclusive.enter(signal))) return { outcome: Outcome.cancelled };
 		if (waits) this.report.state(call.id, CallState.running);
+		call.leave = () => {
+			call.leave = undefined;
+			this.#exclusive.leave();
+		};
 		try {
 			return await this.#run(call, main, tool, args);
 		} finally {
-			this.#exclusive.leave();
+			call.leave?.();
 		}
 	}
 
@@ -177,6 +203,20 @@ function cancelled(call: Call): Promise<Answer> {
 			{ once: true },
 		);
 	});
+}
+
+/** Whether a value of JSON has more levels than that; level by level, as deep ones break a recursion. */
+function deeper(value: unknown, levels: number): boolean {
+	let level = [value];
+	for (let depth = 0; level.length > 0; depth++) {
+		if (depth > levels) return true;
+		const next: unknown[] = [];
+		for (const one of level) {
+			if (typeof one === "object" && one !== null) for (const inner of Object.values(one)) next.push(inner);
+		}
+		level = next;
+	}
+	return false;
 }
 
 function answerOf(result: Result): Answer {

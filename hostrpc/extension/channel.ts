@@ -93,6 +93,7 @@ export class Channel {
 	}
 
 	#incoming(id: string | undefined, method: string, params: unknown): void {
+		if (this.#closed && id !== undefined) return; // the last words of a dead sidecar are heard, not obeyed
 		let outcome: unknown;
 		try {
 			outcome = this.opt.handle(method, params);

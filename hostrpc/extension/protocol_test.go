@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/a2mcp/a2mcp/hostrpc/extension"
 	"github.com/a2mcp/a2mcp/proto"
 )
 
@@ -34,6 +35,32 @@ func TestProtocolTypes(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, string(have)); diff != "" {
 		t.Errorf("protocol.ts does not match package proto; go test ./hostrpc/extension -update writes it\n%s", diff)
+	}
+}
+
+// TestPackageListsItsFiles: by that list a later install knows what an earlier one
+// came with.
+func TestPackageListsItsFiles(t *testing.T) {
+	var manifest struct{ Files []string }
+	data, err := extension.Files.ReadFile("package.json")
+	if err == nil {
+		err = json.Unmarshal(data, &manifest)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := extension.Files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{}
+	for _, entry := range entries {
+		if entry.Name() != "package.json" {
+			want = append(want, entry.Name())
+		}
+	}
+	if diff := cmp.Diff(want, manifest.Files); diff != "" {
+		t.Errorf("package.json does not list what is embedded\n%s", diff)
 	}
 }
 
