@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -27,15 +28,15 @@ func TestOwnToolPanics(t *testing.T) {
 		Own: []Tool{{Name: "own", Run: func(context.Context, string, string, []byte) (string, bool) { panic("a bug") }}},
 	})
 	post := func(sid, body string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer token")
 		r.Header.Set("Mcp-Session-Id", sid)
 		w := httptest.NewRecorder()
 		f.ServeHTTP(w, r)
 		return w
 	}
-	ids := post("", `{"jsonrpc":"2.0","id":1,"method":"initialize"}`).Header()["mcp-session-id"]
-	w := post(strings.Join(ids, ""), `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"own"}}`)
+
+	w := post(f.sessions.create(), `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"own"}}`)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"text":"internal error"`) || !strings.Contains(w.Body.String(), `"isError":true`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
