@@ -79,6 +79,7 @@ func (x *exchange) sendFile(f *os.File, info fs.FileInfo) error {
 		r = r.Clone(r.Context())
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", info.Size()))
 	}
+	defer cork(r.Context(), info.Size())()
 	http.ServeContent(x.w, r, name, info.ModTime(), f)
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/a2mcp/a2mcp/files"
 )
 
 // How a port is given up (P5).
@@ -77,6 +79,7 @@ func (s *sidecar) newServer(listener net.Listener, cfg Config) *server {
 			Handler:                      s.front,
 			ReadHeaderTimeout:            readHeaderTimeout,
 			IdleTimeout:                  idleTimeout,
+			ConnContext:                  files.ConnContext,
 			DisableGeneralOptionsHandler: true, // OPTIONS * is 405 like everything else (H4)
 			ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		},

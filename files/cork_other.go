@@ -1,0 +1,7 @@
+//go:build !linux
+
+package files
+
+import "net"
+
+func setCork(*net.TCPConn, bool) {}
