@@ -51,6 +51,7 @@ fuzz:
 bench: build
 	tests/bench/run.sh
 	tests/bench/files.sh
+	go test ./files/dufs -run xxx -bench Route -benchtime 8x
 
 lint: $(LINT)
 	$(LINT) run ./...
