@@ -298,7 +298,7 @@ func TestSwitchRaces(t *testing.T) {
 	b := p.bridge().connect()
 	before := p.probe()
 	var all sync.WaitGroup
-	for i := range 20 {
+	for i := range 100 {
 		all.Go(func() {
 			if status, body := b.switchTo(i%2 == 0); status != 200 {
 				t.Errorf("%d %s", status, body)
