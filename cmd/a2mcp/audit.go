@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,7 +76,7 @@ func (cmd auditCmd) open() (*audit.Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		path = filepath.Join(dir, "a2mcp.log")
+		path = auditFile(dir)
 	}
 	log, err := audit.OpenReader(path)
 	if errors.Is(err, fs.ErrNotExist) {

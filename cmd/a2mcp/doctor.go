@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -211,7 +210,7 @@ func (d *doctor) callTool(ctx context.Context, name, arguments string) (text str
 
 // audit looks for the two records of the call above (L1).
 func (d *doctor) audit(context.Context) (string, error) {
-	path := cmp.Or(os.Getenv("A2MCP_AUDIT"), filepath.Join(d.dir, "a2mcp.log"))
+	path := auditFile(d.dir)
 	log, err := audit.OpenReader(path)
 	if err != nil {
 		return "", fmt.Errorf("%w; `/a2mcp` in the host tells where the log is", err)

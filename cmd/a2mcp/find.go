@@ -49,6 +49,14 @@ func configFile(dir string) string {
 	return filepath.Join(dir, "a2mcp.json")
 }
 
+// auditFile is where the log of an agent folder is (L1).
+func auditFile(dir string) string {
+	if log := os.Getenv("A2MCP_AUDIT"); log != "" {
+		return log
+	}
+	return filepath.Join(dir, "a2mcp.log")
+}
+
 func (t target) token(dir string) (string, error) {
 	if t.TokenFile != "" {
 		data, err := os.ReadFile(t.TokenFile)

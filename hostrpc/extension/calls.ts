@@ -4,6 +4,7 @@
  * answer afterwards is the sidecar's business.
  */
 import type { Cards, Result } from "./cards";
+import { text } from "./change";
 import { Exclusive } from "./exclusive";
 import type { Host, Session, Tool } from "./host";
 import { Progress } from "./progress";
@@ -181,7 +182,7 @@ export class Calls {
 				contextFor(main, call.controller),
 			)) as Result | undefined;
 		} catch (error) {
-			result = { content: [{ type: "text", text: message(error) }], isError: true };
+			result = { content: [{ type: "text", text: text(error) }], isError: true };
 		}
 		result ??= { content: [] };
 		progress.end();
@@ -241,11 +242,7 @@ export function tooLarge(content: unknown[], limit = maxLine - envelope): boolea
 }
 
 function failure(error: unknown): Answer {
-	return { outcome: Outcome.done, content: [{ type: "text", text: message(error) }], isError: true };
-}
-
-function message(error: unknown): string {
-	return error instanceof Error ? error.message : String(error);
+	return { outcome: Outcome.done, content: [{ type: "text", text: text(error) }], isError: true };
 }
 
 /** Whether a call has to be alone, judged as the host's own loop judges it. */

@@ -1,6 +1,7 @@
 /**
  * One connection to a sidecar: JSON-RPC 2.0, one message a line, both directions (proto/HOST.md).
  */
+import { text } from "./change";
 import { ErrorCode } from "./protocol";
 
 /** The longest line either side accepts, in bytes. */
@@ -118,10 +119,10 @@ export class Channel {
 	}
 
 	#fail(id: string | undefined, method: string, error: unknown): void {
-		if (!(error instanceof RpcError)) this.opt.odd(`${method}: ${error instanceof Error ? error.message : error}`);
+		if (!(error instanceof RpcError)) this.opt.odd(`${method}: ${text(error)}`);
 		if (id === undefined) return;
 		const code = error instanceof RpcError ? error.code : ErrorCode.internal;
-		this.#send({ id, error: { code, message: error instanceof Error ? error.message : String(error) } });
+		this.#send({ id, error: { code, message: text(error) } });
 	}
 
 	#answered(id: string, message: Message): void {
@@ -168,7 +169,7 @@ export class Channel {
 			this.opt.write(line);
 			return undefined;
 		} catch (error) {
-			const why = `a message was not sent: ${error instanceof Error ? error.message : error}`;
+			const why = `a message was not sent: ${text(error)}`;
 			this.opt.odd(why);
 			return new RpcError(ErrorCode.internal, why);
 		}

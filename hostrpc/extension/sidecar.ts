@@ -2,6 +2,7 @@
  * The process of the sidecar: started, greeted, started again when it dies (P6).
  */
 import * as path from "node:path";
+import { text } from "./change";
 import { Channel, RpcError } from "./channel";
 import { ErrorCode, type HelloResult, ToSidecar } from "./protocol";
 import type { Logger } from "./host";
@@ -99,7 +100,7 @@ export class Sidecar {
 		try {
 			child = spawn(this.opt.binary);
 		} catch (error) {
-			this.#giveUp(`${this.opt.binary} cannot be started (${error instanceof Error ? error.message : error}); run \`a2mcp install\``);
+			this.#giveUp(`${this.opt.binary} cannot be started (${text(error)}); run \`a2mcp install\``);
 			return;
 		}
 		this.#process = child;
