@@ -22,12 +22,12 @@ import json
 import os
 import socket
 import sys
+import threading
 import urllib.error
 import urllib.request
 
 TOOL_ERROR, USAGE, TOKEN, TIMEOUT, DEAD, PROTOCOL = 1, 2, 3, 4, 5, 6
 SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
-
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -38,6 +38,7 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 OPENER = urllib.request.build_opener(NoRedirect)
+
 
 class Failure(Exception):
     def __init__(self, code, text):
@@ -122,6 +123,32 @@ class Bridge:
         return reply["result"]
 
 
+class Clock(threading.Thread):
+    """Shows on a terminal how long a call has been running, after two seconds."""
+
+    def __init__(self, tool):
+        super().__init__(daemon=True)
+        self.tool, self.done = tool, threading.Event()
+
+    def __enter__(self):
+        if sys.stderr.isatty():
+            self.start()
+
+    def __exit__(self, *_):
+        self.done.set()
+        if self.is_alive():
+            self.join()
+
+    def run(self):
+        seconds = 1
+        while not self.done.wait(1):
+            if seconds >= 2:
+                print(f"\r{json.dumps(self.tool)} {seconds}s", end="", file=sys.stderr, flush=True)
+            seconds += 1
+        if seconds > 2:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
 def arguments(pairs, whole):
     if whole is not None:
         try:
@@ -190,7 +217,8 @@ def main():
         if not options.tool:
             raise Failure(USAGE, "name a tool; --tools lists them")
         sent = {"name": options.tool, "arguments": arguments(options.arguments, options.json)}
-        answer = bridge.request("tools/call", sent)
+        with Clock(options.tool):
+            answer = bridge.request("tools/call", sent)
         for index, block in enumerate(answer["content"]):
             print(save(options.out, options.tool, index, block) if block["type"] == "image" else block["text"])
         return TOOL_ERROR if answer["isError"] else 0

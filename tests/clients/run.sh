@@ -2,9 +2,10 @@
 # Real clients and the conformance suites against `a2mcp demo`. Installs the
 # pinned npm packages (npm ci would insist on an optional package that is not published)
 # once, outside the checkout, and runs the Go tests of this
-# module. Needs Go, npm and the npm registry.
+# module. Needs Go, npm, the npm registry and ssh.
 set -euo pipefail
 cd "$(dirname "$0")"
+command -v ssh >/dev/null || { apt-get update -qq && apt-get install -y -qq openssh-client >/dev/null; }
 root=$(cd ../.. && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/a2mcp/clients-$(sha256sum npm/package-lock.json | cut -c1-16)
 if [ ! -e "$cache/done" ]; then

@@ -1,14 +1,13 @@
 package host
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // TestOmpAsClient: one omp calls another's tools through the bridge, configured in
-// its own mcp.json.
+// its own mcp.json as the guide shows it.
 func TestOmpAsClient(t *testing.T) {
 	far := newPlace(t)
 	far.model(newProvider(t, says("hello")))
@@ -18,13 +17,9 @@ func TestOmpAsClient(t *testing.T) {
 
 	near := newPlace(t)
 	near.model(newProvider(t, says("hello")))
-	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"far": map[string]any{
-		"type": "http", "url": farBridge.URL, "headers": map[string]string{"Authorization": "Bearer " + farBridge.token},
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	near.write(filepath.Join(near.agent, "mcp.json"), string(config))
+	config := shown(t, "httpfront/CLIENTS.md", "json omp")[0]
+	config = strings.NewReplacer("http://127.0.0.1:33615/", farBridge.URL, "TOKEN", farBridge.token).Replace(config)
+	near.write(filepath.Join(near.agent, "mcp.json"), config)
 	near.start("--mode", "rpc")
 	b := near.bridge().connect()
 	waitFor(t, "far's tools in near's catalogue", func() bool { return b.tools()["mcp__far_read"] != nil })

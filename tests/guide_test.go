@@ -1,0 +1,208 @@
+//go:build unix
+
+package tests
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// example is a fenced block of a page. The first word of its info string is the
+// language; a second one says what trying it takes, and so which test tries it.
+type example struct{ page, language, needs, text string }
+
+// triedIn is which file runs the examples of a kind. What no tool is needed for
+// but a shell, curl and Python, TestGuides here runs.
+var triedIn = map[string]string{
+	"sh": "guide_test.go", "console": "guide_test.go", "json": "guide_test.go",
+	"sh make": "guide_test.go", // the targets; .ci/run and first-call.sh make them
+	"sh npm":  "clients/guide_test.go", "js npm": "clients/guide_test.go", "json npm": "clients/guide_test.go",
+	"sh ssh": "clients/guide_test.go", "python": "clients/guide_test.go",
+	"sh omp": "host/guide_test.go", "json omp": "host/client_test.go",
+}
+
+var fence = regexp.MustCompile("(?ms)^```([^`\n]*)\n(.*?)^```$")
+
+// prompt begins a command in an example of a terminal.
+var prompt = regexp.MustCompile(`(?m)^\$ `)
+
+// pages calls f for every page of the project.
+func pages(t *testing.T, f func(page, text string)) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && path != ".."):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".md":
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err == nil {
+			f(path, string(data))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// examples calls f for every example of every page. Blocks without a language are
+// pictures and messages, not examples.
+func examples(t *testing.T, f func(example)) {
+	t.Helper()
+	pages(t, func(page, text string) {
+		for _, m := range fence.FindAllStringSubmatch(text, -1) {
+			if language, needs, _ := strings.Cut(m[1], " "); language != "" {
+				f(example{page, language, needs, m[2]})
+			}
+		}
+	})
+}
+
+// TestExamplesAreTried: no example of a page without a test that runs it.
+func TestExamplesAreTried(t *testing.T) {
+	seen := map[string]int{}
+	examples(t, func(e example) {
+		seen[e.page]++
+		kind := strings.TrimSpace(e.language + " " + e.needs)
+		file, known := triedIn[kind]
+		if !known {
+			t.Errorf("%s: no test runs an example of the kind %q:\n%s", e.page, kind, e.text)
+			return
+		}
+		if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), `"`+kind+`"`) {
+			t.Errorf("%s does not run examples of the kind %q (%v)", file, kind, err)
+		}
+		if kind == "sh make" {
+			for line := range strings.Lines(e.text) {
+				command, _, _ := strings.Cut(line, "#")
+				if out, err := exec.Command("make", append([]string{"-C", "..", "-n"}, strings.Fields(command)[1:]...)...).CombinedOutput(); err != nil {
+					t.Errorf("%s: %s: %v\n%s", e.page, line, err, out)
+				}
+			}
+		}
+		if kind == "json" && !json.Valid([]byte(e.text)) {
+			t.Errorf("%s: not JSON:\n%s", e.page, e.text)
+		}
+	})
+	if seen["../README.md"] < 5 || seen["../httpfront/CLIENTS.md"] < 10 {
+		t.Errorf("examples found: %v", seen)
+	}
+}
+
+// TestCommandsInProse: what a sentence names is a command that there is, with flags
+// that it has.
+func TestCommandsInProse(t *testing.T) {
+	command := regexp.MustCompile("`(?:bin/)?a2mcp ([^`:]+)`")
+	seen := 0
+	pages(t, func(page, text string) {
+		for _, m := range command.FindAllStringSubmatch(text, -1) {
+			seen++
+			if out, err := exec.Command(binary(t), append(strings.Fields(m[1]), "--help")...).CombinedOutput(); err != nil {
+				t.Errorf("%s: %s: %v\n%s", page, m[0], err, out)
+			}
+		}
+	})
+	if seen < 10 {
+		t.Errorf("%d commands", seen)
+	}
+}
+
+// guidePlace is what the pages presume: a checkout with bin/a2mcp, a home folder,
+// a demo that is running, and some files to move.
+func guidePlace(t *testing.T) (d *demo, dir string, env []string) {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, dir := t.TempDir(), t.TempDir()
+	d = startDemo(t, "--agent-dir", filepath.Join(home, ".cache/a2mcp/demo"))
+	waitFor(t, func() bool { return strings.Contains(d.out.String(), "Calls show up here") })
+	shown := regexp.MustCompile(`export A2MCP_URL=(\S+) A2MCP_TOKEN=(\S+)`).FindStringSubmatch(d.out.String())
+	d.url, d.token = shown[1], shown[2]
+	for name, text := range map[string]string{"big.iso": "big", "outbox/report.pdf": "a report"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "bin"), 0o755), os.Symlink(binary(t), filepath.Join(dir, "bin", "a2mcp")),
+		os.Symlink(filepath.Join(root, "cmd"), filepath.Join(dir, "cmd"))); err != nil {
+		t.Fatal(err)
+	}
+	return d, dir, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "A2MCP_URL=" + d.url, "A2MCP_TOKEN=" + d.token, "NO_PROXY=*"}
+}
+
+// TestGuides runs the examples that need nothing but a shell, curl and Python 3,
+// page by page, in order (C1).
+func TestGuides(t *testing.T) {
+	byPage := map[string][]example{}
+	examples(t, func(e example) {
+		if e.needs == "" && (e.language == "sh" || e.language == "console") {
+			byPage[e.page] = append(byPage[e.page], e)
+		}
+	})
+	for page, list := range byPage {
+		t.Run(page, func(t *testing.T) {
+			d, dir, env := guidePlace(t)
+			script := func(text string) string {
+				t.Helper()
+				ctx, done := context.WithTimeout(t.Context(), time.Minute)
+				defer done()
+				// The line that the demo printed stands in the environment.
+				text = regexp.MustCompile(`(?m)^export A2MCP_URL=.*$`).ReplaceAllString(text, "")
+				cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", text)
+				cmd.Dir, cmd.Env = dir, env
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Errorf("%s\n%v\n%s", text, err, out)
+				}
+				if strings.Contains(string(out), `"error"`) || strings.Contains(string(out), `"isError":true`) || strings.Contains(string(out), d.token) {
+					t.Errorf("%s\nprinted:\n%s", text, out)
+				}
+				return string(out)
+			}
+			for _, e := range list {
+				if e.language == "sh" {
+					script(e.text)
+					continue
+				}
+				for _, step := range prompt.Split(e.text, -1)[1:] {
+					command, want, _ := strings.Cut(step, "\n")
+					if got := script(command); want != "" && !likeness(want).MatchString(got) {
+						t.Errorf("%s: %s\nprints:\n%s\nnot:\n%s", page, command, got, want)
+					}
+				}
+			}
+		})
+	}
+	if len(byPage) < 2 {
+		t.Errorf("%d pages", len(byPage))
+	}
+}
+
+// likeness is the output of an example: … stands for anything, a line of it for
+// any lines; numbers, ids and the widths of columns may be others.
+func likeness(text string) *regexp.Regexp {
+	re := regexp.QuoteMeta(strings.TrimSpace(text))
+	re = regexp.MustCompile(`\b[0-9a-f]{8}\b`).ReplaceAllString(re, `[0-9a-f]{8}`)
+	re = regexp.MustCompile(`[0-9]+(\\\.[0-9]+)?(ms|s)\b`).ReplaceAllString(re, `[0-9.]+m?s`)
+	re = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}`).ReplaceAllString(re, `[-0-9]+ [:0-9]+`)
+	re = regexp.MustCompile(` +`).ReplaceAllString(re, ` +`)
+	return regexp.MustCompile("(?s)" + strings.ReplaceAll(re, "…", ".*"))
+}
