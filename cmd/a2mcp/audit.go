@@ -27,7 +27,7 @@ type auditCmd struct {
 	Pending bool     `help:"Calls that started and have not ended, with their age."`
 	Errors  bool     `help:"Calls that ended with an error. With --pending: either."`
 	Since   since    `help:"Calls that started or ended since then: 10m, 2h, 3d, or an RFC 3339 time." placeholder:"TIME"`
-	Tool    []string `help:"Calls of this tool; may be repeated." placeholder:"NAME" sep:"none"`
+	Tool    []string `help:"Calls of this tool; may be repeated." placeholder:"NAME" sep:"none" completion-predictor:"logged-tool"`
 	SID     string   `name:"sid" help:"Calls of this session; the beginning of its id is enough." placeholder:"ID"`
 	Follow  bool     `short:"f" help:"Go on with calls as they come, until Ctrl-C."`
 	JSON    bool     `name:"json" help:"One JSON object a call: ts, id, sid, tool, state, ms, args."`
@@ -55,7 +55,7 @@ func (cmd auditCmd) Run() error {
 	if cmd.Follow {
 		err = v.follow(ctx)
 	} else {
-		err = v.once()
+		err = eachCall(log, v.show)
 	}
 	if err = errors.Join(err, v.out.Flush()); err != nil {
 		return err
@@ -103,16 +103,16 @@ type auditView struct {
 	early map[string]bool // calls that were shown before they ended
 }
 
-// once shows what is in the log.
-func (v *auditView) once() error {
-	if err := v.log.Read(v.show); err != nil {
+// eachCall calls f for every call in the log, those that have not ended last.
+func eachCall(log *audit.Reader, f func(*audit.Call) error) error {
+	if err := log.Read(f); err != nil {
 		return err
 	}
-	if err := v.log.Rest(v.show); err != nil {
+	if err := log.Rest(f); err != nil {
 		return err
 	}
-	for _, c := range v.log.Pending() {
-		if err := v.show(c); err != nil {
+	for _, c := range log.Pending() {
+		if err := f(c); err != nil {
 			return err
 		}
 	}

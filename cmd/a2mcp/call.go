@@ -20,7 +20,7 @@ import (
 // callCmd calls one tool and prints what it answers.
 type callCmd struct {
 	target
-	Name      string        `arg:"" help:"Name of the tool; a2mcp tools lists them."`
+	Name      string        `arg:"" help:"Name of the tool; a2mcp tools lists them." completion-predictor:"offered-tool"`
 	Arguments []string      `arg:"" optional:"" help:"key=text, or key:=JSON for a number, a list or anything else." placeholder:"key=value"`
 	JSON      string        `name:"json" help:"All arguments as one JSON object, - for standard input." placeholder:"OBJECT" xor:"arguments"`
 	Timeout   time.Duration `help:"How long to wait; 0 waits for ever, which a call that needs an approval may." default:"5m"`

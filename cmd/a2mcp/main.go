@@ -16,16 +16,17 @@ import (
 
 // cli is the command line.
 type cli struct {
-	Sidecar   sidecarCmd   `cmd:"" help:"Serve a host over standard input and output. Hosts start this; people start demo."`
-	Demo      demoCmd      `cmd:"" help:"Run a small host with its bridge and show every call."`
-	Install   installCmd   `cmd:"" help:"Put the bridge where omp finds it."`
-	Uninstall uninstallCmd `cmd:"" help:"Take it away again."`
-	Doctor    doctorCmd    `cmd:"" help:"Prove the chain from the host to a call, one line a stage."`
-	Call      callCmd      `cmd:"" help:"Call a tool of a running host."`
-	Tools     toolsCmd     `cmd:"" help:"List the tools of a running host."`
-	Audit     auditCmd     `cmd:"" help:"Show the calls in the audit log."`
-	Config    configCmd    `cmd:"" help:"Check a configuration, or print its schema."`
-	Version   versionCmd   `cmd:"" help:"Print the version of this binary and of what it is built from."`
+	Sidecar    sidecarCmd    `cmd:"" help:"Serve a host over standard input and output. Hosts start this; people start demo."`
+	Demo       demoCmd       `cmd:"" help:"Run a small host with its bridge and show every call."`
+	Install    installCmd    `cmd:"" help:"Put the bridge where omp finds it."`
+	Uninstall  uninstallCmd  `cmd:"" help:"Take it away again."`
+	Doctor     doctorCmd     `cmd:"" help:"Prove the chain from the host to a call, one line a stage."`
+	Call       callCmd       `cmd:"" help:"Call a tool of a running host."`
+	Tools      toolsCmd      `cmd:"" help:"List the tools of a running host."`
+	Audit      auditCmd      `cmd:"" help:"Show the calls in the audit log."`
+	Config     configCmd     `cmd:"" help:"Check a configuration, or print its schema."`
+	Completion completionCmd `cmd:"" help:"Say how a shell is made to complete this command line."`
+	Version    versionCmd    `cmd:"" help:"Print the version of this binary and of what it is built from."`
 }
 
 // exitCode is an error that says how the process ends; its text has been printed.
@@ -39,11 +40,15 @@ func run() int {
 	var flags cli
 	parser, err := kong.New(&flags, kong.Name("a2mcp"),
 		kong.Description("a2mcp lets any MCP client call the tools of a running agent host."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"shell": userShell()})
 	if err != nil {
 		panic(err) // the struct above is wrong
 	}
 	args := os.Args[1:]
+	if wantsCandidates(parser, args) {
+		printCandidates(parser)
+	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
