@@ -20,11 +20,11 @@ import (
 // callCmd calls one tool and prints what it answers.
 type callCmd struct {
 	target
-	Name      string        `arg:"" help:"Name of the tool; a2mcp tools lists them." completion-predictor:"offered-tool"`
-	Arguments []string      `arg:"" optional:"" help:"key=text, or key:=JSON for a number, a list or anything else." placeholder:"key=value"`
-	JSON      string        `name:"json" help:"All arguments as one JSON object, - for standard input." placeholder:"OBJECT" xor:"arguments"`
-	Timeout   time.Duration `help:"How long to wait; 0 waits for ever, which a call that needs an approval may." default:"5m"`
-	Out       string        `help:"Folder for images." default:"." type:"existingdir"`
+	Name      string   `arg:"" help:"Name of the tool; a2mcp tools lists them." completion-predictor:"offered-tool"`
+	Arguments []string `arg:"" optional:"" help:"key=text, or key:=JSON for a number, a list or anything else." placeholder:"key=value"`
+	JSON      string   `name:"json" help:"All arguments as one JSON object, - for standard input." placeholder:"OBJECT" xor:"arguments"`
+	Timeout   limit    `help:"How long to wait, in seconds or with a unit; 0 waits for ever, which a call that needs an approval may." default:"5m"`
+	Out       string   `help:"Folder for images." default:"." type:"existingdir"`
 }
 
 // Help is the long text of a2mcp call --help.
@@ -47,11 +47,8 @@ func (cmd callCmd) Run() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if cmd.Timeout > 0 {
-		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, cmd.Timeout)
-		defer done()
-	}
+	ctx, done := cmd.Timeout.context(ctx)
+	defer done()
 	defer c.end()
 	stopClock := clock(cmd.Name)
 	params := append([]byte(`{"name":`), proto.Encode(cmd.Name)...)

@@ -23,7 +23,7 @@ import (
 // doctorCmd proves the chain from the host to a call.
 type doctorCmd struct {
 	target
-	Timeout time.Duration `help:"How long a stage may take." default:"15s"`
+	Timeout limit `help:"How long a stage may take, in seconds or with a unit." default:"15s"`
 }
 
 // doctor is one examination. A stage returns what it found, or an error whose
@@ -73,7 +73,7 @@ func (cmd doctorCmd) Run() error {
 		{"share", d.share},
 		{"tunnel", d.tunnel},
 	} {
-		ctx, done := context.WithTimeout(context.Background(), cmd.Timeout)
+		ctx, done := cmd.Timeout.context(context.Background())
 		found, err := stage.run(ctx)
 		done()
 		var notHere errNotHere
@@ -98,7 +98,7 @@ func (d *doctor) host(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	switch {
 	case ctx.Err() != nil:
-		return "", errNotHere(fmt.Sprintf("%s --version did not answer within %s; a busy machine may need a longer --timeout", path, d.Timeout))
+		return "", errNotHere(fmt.Sprintf("%s --version did not answer within %s; a busy machine may need a longer --timeout", path, time.Duration(d.Timeout)))
 	case err != nil:
 		return "", fmt.Errorf("%s --version: %w; mend the installation of omp first", path, err)
 	}

@@ -29,6 +29,13 @@ type cli struct {
 	Version    versionCmd    `cmd:"" help:"Print the version of this binary and of what it is built from."`
 }
 
+// description is what stands above the commands in a2mcp --help.
+const description = `a2mcp lets any MCP client call the tools of a running agent host.
+
+In the host's agent folder: a2mcp.json is the configuration, a2mcp.log the audit log, a2mcp.run tells where a bridge is
+running. Environment: A2MCP_URL and A2MCP_TOKEN for the commands that are clients; A2MCP_CONFIG and A2MCP_AUDIT move the
+files; A2MCP_LOG=debug makes the bridge tell more.`
+
 // exitCode is an error that says how the process ends; its text has been printed.
 type exitCode int
 
@@ -39,7 +46,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	var flags cli
 	parser, err := kong.New(&flags, kong.Name("a2mcp"),
-		kong.Description("a2mcp lets any MCP client call the tools of a running agent host."),
+		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Vars{"shell": userShell()})
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/a2mcp/a2mcp/proto"
 )
@@ -17,8 +16,8 @@ import (
 // toolsCmd lists the tools of a bridge.
 type toolsCmd struct {
 	target
-	JSON    bool          `name:"json" help:"The whole answer as JSON, schemas included."`
-	Timeout time.Duration `help:"How long to wait." default:"30s"`
+	JSON    bool  `name:"json" help:"The whole answer as JSON, schemas included."`
+	Timeout limit `help:"How long to wait, in seconds or with a unit; 0 waits for ever." default:"30s"`
 }
 
 // Run is a2mcp tools.
@@ -27,7 +26,7 @@ func (cmd toolsCmd) Run() error {
 	if err != nil {
 		return report(err)
 	}
-	ctx, done := context.WithTimeout(context.Background(), cmd.Timeout)
+	ctx, done := cmd.Timeout.context(context.Background())
 	defer done()
 	defer c.end()
 	raw, err := c.request(ctx, proto.MethodToolsList, nil)

@@ -20,6 +20,7 @@ import argparse
 import base64
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -173,6 +174,20 @@ def arguments(pairs, whole):
     return result
 
 
+def limit(text):
+    """Seconds in a number of them, or in one with units as in 90s, 5m or 1h30m."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        if not re.fullmatch(r"([0-9.]+(ms|s|m|h))+", text):
+            raise argparse.ArgumentTypeError("write a number of seconds, or one with units as in 90s, 5m or 1h30m") from None
+        units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+        seconds = sum(float(number) * units[unit] for number, unit in re.findall(r"([0-9.]+)(ms|s|m|h)", text))
+    if not 0 <= seconds <= 10_000 * 3600:
+        raise argparse.ArgumentTypeError("write a number of seconds, or one with units as in 90s, 5m or 1h30m")
+    return seconds
+
+
 def save(folder, tool, index, block):
     name = "".join("_" if c in '/\\:*?"<>|' or c < " " else c for c in tool)
     while True:
@@ -193,7 +208,7 @@ def main():
     parser.add_argument("--url", default=os.environ.get("A2MCP_URL"), help="address of the bridge (or A2MCP_URL)")
     parser.add_argument("--token-file", help="file that holds the token (or A2MCP_TOKEN)")
     parser.add_argument("--json", metavar="OBJECT", help="all arguments as one JSON object, - for standard input")
-    parser.add_argument("--timeout", type=float, default=300, help="seconds to wait, 0 for ever (default 300)")
+    parser.add_argument("--timeout", type=limit, default="5m", help="how long to wait, in seconds or as in 90s, 5m, 1h30m; 0 is for ever (default 5m)")
     parser.add_argument("--out", default=".", metavar="DIR", help="folder for images")
     parser.add_argument("--tools", action="store_true", help="list the tools instead")
     options = parser.parse_args()
