@@ -148,15 +148,17 @@ func (s *Share) result(l *live, replaced bool) string {
 		Dufs *string `json:"dufs"`
 	}
 	st := s.statusOf(l)
-	const curl = "curl -H 'Authorization: Bearer <TOKEN>' "
+	const auth = "-H 'Authorization: Bearer <TOKEN>' "
+	const download = "curl -f " + auth + "-O "     // what is refused is not taken for the file
+	const upload = "curl --fail-with-body " + auth // and the reason is shown
 	name := "<name>"
 	if l.file != "" {
 		name = url.PathEscape(l.file)
 	}
 	u := usage{
-		Download: curl + "-O " + st.URL + name,
-		Upload:   curl + "-T <local> " + st.URL + name,
-		Append: curl + "-X PATCH -H 'X-Update-Range: append' --data-binary @<piece> " + st.URL + name +
+		Download: download + st.URL + name,
+		Upload:   upload + "-T <local> " + st.URL + name,
+		Append: upload + "-X PATCH -H 'X-Update-Range: append' --data-binary @<piece> " + st.URL + name +
 			" (a request carries at most the body limit, through the tunnel 100 MB: PUT the first piece, append the others)",
 		Public: noTunnel,
 	}
@@ -164,7 +166,7 @@ func (s *Share) result(l *live, replaced bool) string {
 		u.Upload, u.Append = "this share takes no uploads", ""
 	}
 	if st.PublicURL != "" {
-		u.Public = curl + "-O " + st.PublicURL + name
+		u.Public = download + st.PublicURL + name
 	}
 	res := struct {
 		URL              string    `json:"url"`

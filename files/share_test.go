@@ -93,12 +93,12 @@ func TestShareResult(t *testing.T) {
 			o.Base = func() (string, string) { return "http://127.0.0.1:8080", public }
 		})
 		defer s.Close("bridge stopped")
-		const curl = `curl -H 'Authorization: Bearer <TOKEN>' `
+		const auth = `-H 'Authorization: Bearer <TOKEN>' `
 		want := func(public, usagePublic string, replaced bool) string {
 			return `{"url":"http://127.0.0.1:8080/xfer/","publicUrl":` + public + `,"route":"/xfer/","path":"` + dir + `","port":8080,"replaced":` +
 				fmt.Sprint(replaced) + `,"startedAt":"2000-01-01T00:00:00.000Z","expiresAt":"2000-01-01T01:00:00.000Z","usage":{"download":"` +
-				curl + `-O http://127.0.0.1:8080/xfer/<name>","upload":"` + curl + `-T <local> http://127.0.0.1:8080/xfer/<name>","append":"` +
-				curl + `-X PATCH -H 'X-Update-Range: append' --data-binary @<piece> http://127.0.0.1:8080/xfer/<name> (a request carries at most ` +
+				`curl -f ` + auth + `-O http://127.0.0.1:8080/xfer/<name>","upload":"` + `curl --fail-with-body ` + auth + `-T <local> http://127.0.0.1:8080/xfer/<name>","append":"` +
+				`curl --fail-with-body ` + auth + `-X PATCH -H 'X-Update-Range: append' --data-binary @<piece> http://127.0.0.1:8080/xfer/<name> (a request carries at most ` +
 				`the body limit, through the tunnel 100 MB: PUT the first piece, append the others)","public":"` + usagePublic + `"},"installed":{"dufs":null}}`
 		}
 		text, isError := run(s, "xfer_share", `{"path":"~"}`)
@@ -107,7 +107,7 @@ func TestShareResult(t *testing.T) {
 		}
 		public = "https://calm-river.trycloudflare.com"
 		text, _ = run(s, "xfer_share", `{"path":"~"}`)
-		if w := want(`"https://calm-river.trycloudflare.com/xfer/"`, curl+"-O https://calm-river.trycloudflare.com/xfer/<name>", true); text != w {
+		if w := want(`"https://calm-river.trycloudflare.com/xfer/"`, "curl -f "+auth+"-O https://calm-river.trycloudflare.com/xfer/<name>", true); text != w {
 			t.Errorf("with a tunnel:\n%s\nwant\n%s", text, w)
 		}
 		// X3: the public address is read at that moment.

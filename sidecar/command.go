@@ -21,8 +21,10 @@ func words() []word {
 		{"status", (*sidecar).status},
 		{"token", (*sidecar).showToken},
 		{"rotate", (*sidecar).rotate},
+		{"share stop", (*sidecar).stopShare},
 		{"tunnel", (*sidecar).openTunnel},
 		{"tunnel stop", (*sidecar).stopTunnel},
+		{"allow", (*sidecar).allowInference},
 	}
 }
 
@@ -81,6 +83,16 @@ func (s *sidecar) rotate(ctx context.Context) proto.Message {
 	s.front.EndSessions(ctx)
 	s.log.Info("token rotated")
 	return proto.Message{Level: proto.LevelInfo, Text: "a2mcp has a new token and ended the share and all sessions; `/a2mcp token` shows it"}
+}
+
+// stopShare ends what a caller has shared.
+func (s *sidecar) stopShare(context.Context) proto.Message {
+	st := s.share.Status()
+	s.share.Close("operator")
+	if !st.Serving {
+		return proto.Message{Level: proto.LevelInfo, Text: "nothing was shared"}
+	}
+	return proto.Message{Level: proto.LevelInfo, Text: "a2mcp ended the share of " + escape(st.Path)}
 }
 
 // replaceToken puts a token into the file and then into force, with no reload

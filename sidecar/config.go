@@ -203,7 +203,7 @@ func (p *fieldParser) token(value []byte) Secret {
 	s, isText := proto.Text(value)
 	if !isText || len([]rune(s)) < minToken || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		p.problems = append(p.problems, fmt.Errorf(
-			"token: expected a string of at least %d characters without white space; write a longer one, or remove the field and a token is made for you", minToken))
+			"token: expected a string of at least %d characters without white space; write a longer one, or remove the field: the next start makes a token", minToken))
 	}
 	return Secret(s)
 }

@@ -15,7 +15,7 @@ func FuzzConfig(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, _, err := parseConfig(data)
-		problems, _ := CheckConfig(data)
+		problems := problemsOf(err)
 		if (err == nil) != (len(problems) == 0) {
 			t.Errorf("taken: %v, but the check says %q", err == nil, problems)
 		}

@@ -45,7 +45,7 @@ func readConfig(path string) (Config, []string, error) {
 	if err != nil {
 		return Config{}, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return cfg, warnings, nil
+	return cfg, append(warnings, exposure(path)...), nil
 }
 
 // createConfig makes a first configuration, behind a link that leads nowhere yet

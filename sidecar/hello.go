@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/a2mcp/a2mcp/audit"
 	"github.com/a2mcp/a2mcp/files/obtain"
@@ -109,13 +110,31 @@ func (s *sidecar) allowOrigin(origin string) bool {
 	return slices.Contains(s.config().Origins, origin) || origin == s.tunnel.public()
 }
 
-// readConfig loads the file and says what is odd about it.
+// readConfig loads the file and logs what is odd about it.
 func (s *sidecar) readConfig() (Config, error) {
 	cfg, warnings, err := loadConfig(s.paths.config)
+	s.noteOdd(warnings)
+	return cfg, err
+}
+
+// noteOdd logs what is odd about the configuration, if that is news, and keeps it
+// for the operator. The caller holds editing, or is the first hello.
+func (s *sidecar) noteOdd(warnings []string) {
+	if slices.Equal(warnings, s.odd) {
+		return
+	}
+	s.odd, s.oddTold = warnings, false
 	for _, w := range warnings {
 		s.log.Warn("configuration", "file", s.paths.config, "detail", w)
 	}
-	return cfg, err
+}
+
+// tellOdd shows the operator what noteOdd kept, once.
+func (s *sidecar) tellOdd() {
+	if !s.oddTold && len(s.odd) > 0 {
+		_ = s.host.Notify(proto.LevelWarning, "a2mcp: "+escape(s.paths.config+": "+strings.Join(s.odd, "; ")))
+	}
+	s.oddTold = true
 }
 
 // adopt puts a configuration into force.

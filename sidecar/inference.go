@@ -18,12 +18,15 @@ const switchTimeout = 15 * time.Second
 
 // setInference carries out POST /host-llm (D1).
 func (s *sidecar) setInference(ctx context.Context, enabled bool) (httpfront.Inference, error) {
-	if !s.hostHas(proto.FeatureLLM) {
+	if !s.hasSwitch() {
 		return httpfront.Inference{}, httpfront.ErrNoSwitch
 	}
-	res, err := s.switchLLM(context.WithoutCancel(ctx), proto.LLMSet{Deny: !enabled})
+	res, news, err := s.switchLLM(context.WithoutCancel(ctx), proto.LLMSet{Deny: !enabled})
 	if err != nil {
 		return httpfront.Inference{}, err
+	}
+	if news {
+		s.tellSwitched(res)
 	}
 	state := httpfront.Inference{Enabled: !res.Armed, Denied: res.Denied, Degraded: res.Degraded}
 	if res.Degraded {
@@ -32,10 +35,42 @@ func (s *sidecar) setInference(ctx context.Context, enabled bool) (httpfront.Inf
 	return state, nil
 }
 
+// tellSwitched shows the operator what a caller brought about.
+func (s *sidecar) tellSwitched(res proto.LLMResult) {
+	level, text := proto.LevelWarning, "a2mcp: a caller switched this host's own model "
+	missing := escape(strings.Join(res.Missing, ", "))
+	switch {
+	case res.Degraded:
+		text += "off, though not on every way (" + missing + "); `/a2mcp allow` switches it on again"
+	case res.Armed:
+		text += "off; `/a2mcp allow` switches it on again"
+	case missing != "":
+		text += "on again; not as they were: " + missing
+	default:
+		level, text = proto.LevelInfo, text+"on again"
+	}
+	_ = s.host.Notify(level, text)
+}
+
+// allowInference gives inference back: the operator has the last word.
+func (s *sidecar) allowInference(ctx context.Context) proto.Message {
+	if !s.hasSwitch() {
+		return proto.Message{Level: proto.LevelError, Text: httpfront.ErrNoSwitch.Error()}
+	}
+	began := time.Now()
+	_, _, err := s.switchLLM(ctx, proto.LLMSet{Deny: false})
+	if err != nil {
+		s.front.RecordInference("", true, time.Since(began), err.Error())
+		return proto.Message{Level: proto.LevelError, Text: "this host's own model stays off: " + escape(err.Error())}
+	}
+	s.front.RecordInference("", true, time.Since(began), "")
+	return proto.Message{Level: proto.LevelInfo, Text: "this host uses its models again"}
+}
+
 // assertInference has the host say what it has brought about of its own accord at
 // the start of a main session (D8, D11).
 func (s *sidecar) assertInference(ctx context.Context) {
-	if !s.hostHas(proto.FeatureLLM) {
+	if !s.hasSwitch() {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, startStateTimeout)
@@ -45,7 +80,7 @@ func (s *sidecar) assertInference(ctx context.Context) {
 		return // a host that does not answer is told of elsewhere
 	}
 	began := time.Now()
-	res, err := s.switchLLM(ctx, proto.LLMSet{Deny: true, AtStart: true})
+	res, _, err := s.switchLLM(ctx, proto.LLMSet{Deny: true, AtStart: true})
 	var reason string
 	switch {
 	case err != nil:
@@ -60,26 +95,26 @@ func (s *sidecar) assertInference(ctx context.Context) {
 	_ = s.host.Notify(proto.LevelError, "a2mcp: this host's own model requests are not denied as host_llm asks: "+escape(reason))
 }
 
-// switchLLM is one llm/set; there is one at a time (D8).
-func (s *sidecar) switchLLM(ctx context.Context, set proto.LLMSet) (proto.LLMResult, error) {
+// switchLLM is one llm/set; there is one at a time (D8). news is whether it changed
+// anything.
+func (s *sidecar) switchLLM(ctx context.Context, set proto.LLMSet) (res proto.LLMResult, news bool, err error) {
 	s.switching.Lock()
 	defer s.switching.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, switchTimeout)
 	defer cancel()
-	res, err := s.host.SetLLM(ctx, set)
+	res, err = s.host.SetLLM(ctx, set)
 	var refusal *hostrpc.Error
 	switch {
 	case errors.As(err, &refusal):
-		return res, errors.New(refusal.Message) // the reason verbatim (D2)
+		return res, false, errors.New(refusal.Message) // the reason verbatim (D2)
 	case err != nil:
-		return res, fmt.Errorf("the host did not answer: %w", err)
+		return res, false, fmt.Errorf("the host did not answer: %w", err)
 	}
-	s.sayInference(res)
-	return res, nil
+	return res, s.sayInference(res), nil
 }
 
-// sayInference logs what has changed (D9, D7, D10).
-func (s *sidecar) sayInference(res proto.LLMResult) {
+// sayInference logs what has changed, if anything has (D9, D7, D10).
+func (s *sidecar) sayInference(res proto.LLMResult) (news bool) {
 	line := ""
 	switch {
 	case res.Degraded:
@@ -97,23 +132,24 @@ func (s *sidecar) sayInference(res proto.LLMResult) {
 		line = "takeover restored"
 	}
 	if line == "" || line == s.saidInference {
-		return
+		return false
 	}
 	s.saidInference = line
 	if res.Degraded || !res.Armed && len(res.Missing) > 0 {
 		s.log.Warn(line)
-		return
+	} else {
+		s.log.Info(line)
 	}
-	s.log.Info(line)
+	return true
 }
 
-func (s *sidecar) hostHas(feature string) bool {
-	return slices.Contains(s.hello.Load().Features, feature)
+func (s *sidecar) hasSwitch() bool {
+	return slices.Contains(s.hello.Load().Features, proto.FeatureLLM)
 }
 
 // inferenceLine is the switch in the status (D9, D10).
 func (s *sidecar) inferenceLine(ctx context.Context) string {
-	if !s.hostHas(proto.FeatureLLM) {
+	if !s.hasSwitch() {
 		return "host_llm=allow"
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

@@ -58,6 +58,9 @@ func (s *sidecar) up(ctx context.Context, mains int) (*server, error) {
 	s.remember(ctx)
 	s.serve(sv)
 	s.announce(sv)
+	s.editing.Lock()
+	s.tellOdd()
+	s.editing.Unlock()
 	return sv, nil
 }
 
@@ -106,7 +109,7 @@ func (s *sidecar) announce(sv *server) {
 			"Clients of the old port now show their token to whoever has it: `/a2mcp rotate` makes a new one", sv.missed, sv.url, sv.port)
 	}
 	_ = s.host.Notify(level, text)
-	if reachable(sv.wanted.Host) != sv.wanted.Host {
+	if sv.everywhere() {
 		_ = s.host.Notify(proto.LevelWarning, "a2mcp listens on every network of this machine (host "+sv.wanted.Host+
 			"): whoever reaches it and has the token can run tools here")
 	}

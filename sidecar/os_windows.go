@@ -19,3 +19,6 @@ func ProcessAlive(pid int) bool {
 	event, err := windows.WaitForSingleObject(handle, 0)
 	return err == nil && event == uint32(windows.WAIT_TIMEOUT)
 }
+
+// exposure has nothing to say: what others may read is not in the mode here.
+func exposure(string) []string { return nil }

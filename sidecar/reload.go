@@ -77,6 +77,8 @@ func (s *sidecar) takeOver() (cfg Config, changed, waits bool) {
 	if waits {
 		return cfg, false, true
 	}
+	s.noteOdd(warnings)
+	s.tellOdd()
 	old := *s.config()
 	if cfg.Token == "" {
 		cfg.Token = old.Token // an edit that removes it does not open the door; a restart writes a new one
@@ -87,9 +89,6 @@ func (s *sidecar) takeOver() (cfg Config, changed, waits bool) {
 	}
 	if reflect.DeepEqual(cfg, old) {
 		return cfg, false, false
-	}
-	for _, w := range warnings {
-		s.log.Warn("configuration", "file", s.paths.config, "detail", w)
 	}
 	s.adopt(cfg)
 	s.log.Info("configuration taken over", "file", s.paths.config)
@@ -104,19 +103,33 @@ func (s *sidecar) sessionsWait(ctx context.Context) {
 	}
 }
 
-// rebind moves to another port; sessions and calls in progress go on.
+// rebind moves to another port or address; sessions and calls in progress go on.
 func (s *sidecar) rebind(cfg Config, old *server) {
+	keep := cfg.Port == old.wanted.Port // only the address is another
 	s.mu.Lock()
 	s.lastPort = 0 // the predecessor's port is not wanted any more
+	if keep {
+		s.lastPort = old.port
+	}
 	s.mu.Unlock()
+	if keep {
+		_ = old.listener.Close() // it may take in the new address, or be taken in by it
+	}
 	sv, err := s.bind(cfg)
 	if err != nil {
-		s.mu.Lock()
-		s.lastPort = old.port
-		s.mu.Unlock()
 		s.log.Error("rebinding", "err", err, "still at", old.url)
 		_ = s.host.Notify(proto.LevelError, fmt.Sprintf("a2mcp stays at %s: %s", old.url, escape(err.Error())))
-		return
+		if !keep {
+			s.mu.Lock()
+			s.lastPort = old.port
+			s.mu.Unlock()
+			return
+		}
+		if sv, err = s.bind(old.wanted); err != nil {
+			s.down(drainTimeout)
+			_ = s.tell(err)
+			return
+		}
 	}
 	s.mu.Lock()
 	s.server, s.lastPort = sv, sv.port
@@ -125,10 +138,15 @@ func (s *sidecar) rebind(cfg Config, old *server) {
 	s.remember(context.Background())
 	s.serve(sv)
 	s.release(old, drainTimeout)
-	if s.tunnel.public() != "" {
-		_ = s.host.Notify(proto.LevelWarning, "the tunnel is closed, because the port has changed; `/a2mcp tunnel` opens another")
+	if sv.url == old.url && sv.wanted.Host == old.wanted.Host {
+		return // where it was
 	}
-	s.closeTunnel("port changed")
+	if sv.url != old.url {
+		if s.tunnel.public() != "" {
+			_ = s.host.Notify(proto.LevelWarning, "the tunnel is closed, because the port has changed; `/a2mcp tunnel` opens another")
+		}
+		s.closeTunnel("port changed")
+	}
 	s.announce(sv)
 }
 

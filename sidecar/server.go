@@ -97,6 +97,9 @@ func reachable(host string) string {
 	return host
 }
 
+// everywhere reports whether the port is on every network, which url does not show.
+func (sv *server) everywhere() bool { return reachable(sv.wanted.Host) != sv.wanted.Host }
+
 // serve starts answering. The goroutine ends with the listener. One that breaks is
 // given up between the events of sessions, so that the next start finds no port.
 func (s *sidecar) serve(sv *server) {

@@ -79,6 +79,8 @@ type sidecar struct {
 
 	editing     sync.Mutex // from reading or writing the configuration until it is in force; before mu
 	editFailed  bool       // the last edit was wrong, and told; guarded by editing
+	odd         []string   // what is odd about the configuration; guarded by editing
+	oddTold     bool       // the operator knows; guarded by editing
 	remembering sync.Mutex // memory leaves in the order it was true
 
 	switching     sync.Mutex // one llm/set at a time (D8)

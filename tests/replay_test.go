@@ -286,6 +286,9 @@ type memNetwork struct {
 func newMemNetwork() *memNetwork { return &memNetwork{next: 20001, open: map[int]*memListener{}} }
 
 func (n *memNetwork) listen(_, address string) (net.Listener, error) {
+	if host, _, _ := net.SplitHostPort(address); strings.HasSuffix(host, ".invalid") { // RFC 6761, section 6.4
+		return nil, &net.OpError{Op: "listen", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host}}
+	}
 	_, number, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/a2mcp/a2mcp/sidecar"
@@ -25,11 +27,13 @@ func (cmd configCheckCmd) Run() error {
 	if err != nil {
 		return report(err)
 	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("reading the configuration: %w", err)
+	problems, warnings, err := sidecar.CheckConfig(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no %s; a host that starts with the bridge makes it, and --agent-dir or FILE names another", file)
+	case err != nil:
+		return err
 	}
-	problems, warnings := sidecar.CheckConfig(data)
 	for _, w := range warnings {
 		fmt.Fprintf(os.Stdout, "%s: warning: %s\n", printable(file), printable(w))
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -125,20 +124,14 @@ func (d *doctor) extension(context.Context) (string, error) {
 
 func (d *doctor) configuration(context.Context) (string, error) {
 	path := configFile(d.dir)
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	problems, warnings, err := sidecar.CheckConfig(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("%s is not there yet; the host makes it when it starts", path)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
+	case err != nil:
 		return "", err
-	}
-	problems, warnings := sidecar.CheckConfig(data)
-	if len(problems) > 0 {
+	case len(problems) > 0:
 		return "", fmt.Errorf("%s: %s", path, strings.Join(problems, "; "))
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		warnings = append(warnings, fmt.Sprintf("others on this machine can read it (mode %04o): chmod 600 %s", info.Mode().Perm(), path))
 	}
 	return strings.Join(append([]string{path}, warnings...), "; "), nil
 }

@@ -77,6 +77,7 @@ func (h *Host) call(conn context.Context, req *hostrpc.Request) {
 	}
 	t := h.find(name)
 	if t == nil {
+		h.opt.Called(Event{CallID: id, Name: name, Arguments: arguments, State: EventRefused})
 		_ = req.Reply([]byte(`{"outcome":"not_exposed"}`))
 		return
 	}

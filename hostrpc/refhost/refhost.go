@@ -52,7 +52,7 @@ type Event struct {
 	CallID    string
 	Name      string
 	Arguments []byte // raw JSON, at the start
-	State     string // started, a state of proto.ToolState, done, failed or cancelled
+	State     string // started, a state of proto.ToolState, done, failed, cancelled or refused
 	Took      time.Duration
 }
 

@@ -12,6 +12,7 @@ let cards: Cards;
 let calls: Calls;
 let states: string[];
 let progress: unknown[];
+let refused: string[];
 
 beforeEach(() => {
 	host = new FakeHost();
@@ -20,11 +21,16 @@ beforeEach(() => {
 	cards = new Cards(host.real);
 	states = [];
 	progress = [];
+	refused = [];
 	calls = new Calls(
 		host.real,
 		sessions,
 		cards,
-		{ state: (id, state) => states.push(`${id} ${state}`), progress: (_id, content) => progress.push(content) },
+		{
+			state: (id, state) => states.push(`${id} ${state}`),
+			progress: (_id, content) => progress.push(content),
+			refused: (name, why) => refused.push(`${name}: ${why}`),
+		},
 		() => host.ownTools,
 	);
 });
@@ -84,6 +90,8 @@ describe("a call", () => {
 		expect((await call("bash")).outcome).toBe("done");
 		main.tools = []; // unregistered between list and call
 		expect(await call("bash")).toEqual({ outcome: "not_exposed" });
+		expect(refused).toHaveLength(7);
+		expect(refused[0]).toBe("xd://bash: there is no such tool");
 	});
 
 	// M10: a tool that is there, and a session that is not.
@@ -115,6 +123,7 @@ describe("a call", () => {
 		expect(await call("strict", {})).toEqual(failed("Validation failed:\n  - n: must be text"));
 		expect(await call("lenient", { raw: true })).toMatchObject({ isError: false });
 		expect(got).toEqual([{ n: 5 }, { raw: true }]);
+		expect(refused).toEqual(["strict: Validation failed:\n  - n: must be text"]);
 	});
 
 	// M4: both ways a tool fails.
