@@ -160,7 +160,21 @@ func (r *Reader) reopen(each func(*Call) error) error {
 	case err != nil:
 		return fmt.Errorf("opening the audit log: %w", err)
 	}
+	if !slices.ContainsFunc(r.sources, old.isIn) {
+		r.gaps++
+	}
 	return old.f.Close()
+}
+
+// isIn reports whether another source is the same file, or has its content. The
+// inode is nobody else's while this one is open.
+func (s *source) isIn(other *source) bool {
+	if s.head != nil && bytes.Equal(s.head, other.head) {
+		return true
+	}
+	a, err := s.f.Stat()
+	b, otherErr := other.f.Stat()
+	return err == nil && otherErr == nil && os.SameFile(a, b)
 }
 
 func closeAll(sources []*source) {

@@ -23,6 +23,7 @@ type Reader struct {
 	pending map[string]*Call
 	started int
 	broken  int
+	gaps    int
 	buf     []byte
 }
 
@@ -47,7 +48,9 @@ func (r *Reader) Close() error {
 }
 
 // Read calls each for every call that has ended since the last Read, until the
-// end of the log is reached. Rotations in between lose and double nothing.
+// end of the log is reached. Rotations in between double nothing, and lose nothing
+// while the file that was being read is still the log or one of its generations;
+// Gaps counts where it was not.
 func (r *Reader) Read(each func(*Call) error) error {
 	for {
 		for len(r.sources) > 1 {
@@ -90,6 +93,12 @@ func (r *Reader) Pending() []*Call {
 
 // Broken counts the lines that are no records, such as a crash leaves.
 func (r *Reader) Broken() int { return r.broken }
+
+// Gaps counts how often the file that was being read was neither the log nor one of
+// its generations any more when the next look was taken. Its own end was read, but
+// what came after it may have been rotated out, or somebody removed it. The count
+// is up before the first call behind the gap is handed out.
+func (r *Reader) Gaps() int { return r.gaps }
 
 // finish reads the oldest source to its end and closes it.
 func (r *Reader) finish(each func(*Call) error) error {

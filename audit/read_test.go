@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -320,6 +321,43 @@ func TestReaderFollows(t *testing.T) {
 			want(t, "in the end", ended(t, r), "z")
 			want(t, "and no more", ended(t, r))
 		})
+	}
+}
+
+// L4: where the file that was read is gone there may be a gap, told once, before
+// what comes after it; where it is a generation, or the same under a new inode,
+// there is none.
+func TestReaderTellsGaps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	put(t, path, pair("a"))
+	r := openReader(t, path)
+	want(t, "at first", ended(t, r), "a")
+	rotate := func(next string) {
+		move(t, path, path+".1")
+		put(t, path, pair(next))
+	}
+	rotate("b")
+	want(t, "one rotation", ended(t, r), "b")
+	put(t, path+".new", pair("b"), pair("c"))
+	move(t, path+".new", path)
+	want(t, "written anew", ended(t, r), "c")
+	if r.Gaps() != 0 {
+		t.Errorf("%d gaps where nothing was lost", r.Gaps())
+	}
+	add(t, path, pair("d"))
+	rotate("lost")
+	rotate("e")
+	rotate("f")
+	before := map[string]int{}
+	if err := r.Read(func(c *Call) error { before[c.ID] = r.Gaps(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int{"d": 0, "e": 1, "f": 1}; !maps.Equal(before, want) {
+		t.Errorf("gaps before each call: %v, want %v", before, want)
+	}
+	want(t, "and no more", ended(t, r))
+	if r.Gaps() != 1 {
+		t.Errorf("%d gaps, want 1", r.Gaps())
 	}
 }
 

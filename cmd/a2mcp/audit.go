@@ -17,8 +17,12 @@ import (
 	"github.com/a2mcp/a2mcp/audit"
 )
 
-// lookEvery is how often --follow looks at the log.
-const lookEvery = 200 * time.Millisecond
+// How often --follow looks at the log, and how often while something comes: the
+// oldest of what is busily written is soon rotated out.
+const (
+	lookEvery = 100 * time.Millisecond
+	lookSoon  = 10 * time.Millisecond
+)
 
 // auditCmd shows what the audit log says.
 type auditCmd struct {
@@ -55,7 +59,7 @@ func (cmd auditCmd) Run() error {
 	if cmd.Follow {
 		err = v.follow(ctx)
 	} else {
-		err = eachCall(log, v.show)
+		err = eachCall(log, v.ended)
 	}
 	if err = errors.Join(err, v.out.Flush()); err != nil {
 		return err
@@ -100,6 +104,8 @@ type auditView struct {
 	out   *bufio.Writer
 	width int // of the terminal; 0: there is none
 	rows  int
+	ends  int             // calls that ended, shown or not
+	gaps  int             // of the log, those that were told
 	early map[string]bool // calls that were shown before they ended
 }
 
@@ -121,10 +127,12 @@ func eachCall(log *audit.Reader, f func(*audit.Call) error) error {
 
 // follow shows what is in the log and what comes, until ctx ends.
 func (v *auditView) follow(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
 	for {
+		before := v.ends
 		if err := v.log.Read(v.ended); err != nil {
+			return err
+		}
+		if err := v.tellGap(); err != nil {
 			return err
 		}
 		if err := v.stillPending(); err != nil {
@@ -133,10 +141,14 @@ func (v *auditView) follow(ctx context.Context) error {
 		if err := v.out.Flush(); err != nil {
 			return err
 		}
+		pause := lookEvery
+		if v.ends > before {
+			pause = lookSoon
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(pause):
 			if v.width > 0 {
 				v.width = columns(os.Stdout)
 			}
@@ -145,8 +157,26 @@ func (v *auditView) follow(ctx context.Context) error {
 }
 
 func (v *auditView) ended(c *audit.Call) error {
+	v.ends++
 	delete(v.early, c.ID)
+	if err := v.tellGap(); err != nil {
+		return err
+	}
 	return v.show(c)
+}
+
+// tellGap says once for each gap that calls may be missing, between those before it
+// and those after it.
+func (v *auditView) tellGap() error {
+	if v.gaps == v.log.Gaps() {
+		return nil
+	}
+	v.gaps = v.log.Gaps()
+	if err := v.out.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "a2mcp: calls may be missing here: the log was rotated faster than it could be followed (auditKeep keeps more)")
+	return nil
 }
 
 // stillPending shows each call that takes long, once.
