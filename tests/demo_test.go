@@ -57,9 +57,9 @@ func startDemo(t *testing.T, args ...string) *demo {
 }
 
 // startJSON starts a demo with its test tools for a program.
-func startJSON(t *testing.T) *demo {
+func startJSON(t *testing.T, args ...string) *demo {
 	t.Helper()
-	d := startDemo(t, "--json", "--test-tools")
+	d := startDemo(t, append([]string{"--json", "--test-tools"}, args...)...)
 	waitFor(t, func() bool { return strings.Contains(d.out.String(), "\n") })
 	var first struct {
 		URL, Token, Log string
@@ -293,8 +293,8 @@ func TestDemoTerminal(t *testing.T) {
 		out, err := exec.Command("sh", "-c", strings.Join(paste, "\n")).CombinedOutput()
 		answered <- fmt.Sprint(string(out), err)
 	}()
-	waitFor(t, func() bool { return strings.Contains(d.out.String(), "allow? bash") })
-	if _, err := io.WriteString(d.stdin, "what\n/a2mcp\ny\n"); err != nil {
+	waitFor(t, func() bool { return strings.Contains(d.out.String(), "allow? [1] bash") })
+	if _, err := io.WriteString(d.stdin, "what\n/a2mcp\ny 1\n"); err != nil {
 		t.Fatal(err)
 	}
 	if out := <-answered; !strings.Contains(out, `"isError":false`) || !strings.HasSuffix(out, "<nil>") {
@@ -302,15 +302,15 @@ func TestDemoTerminal(t *testing.T) {
 	}
 	waitFor(t, func() bool { return strings.Contains(d.out.String(), "ok bash") })
 	screen = d.out.String()
-	if !strings.Contains(screen, "waiting_for_approval=1") || !strings.Contains(screen, "y allows the call") {
+	if !strings.Contains(screen, "waiting_for_approval=1") || !strings.Contains(screen, "y allows a call") {
 		t.Errorf("the screen is\n%s", screen)
 	}
 	d.url = regexp.MustCompile(`http://\S+`).FindString(screen)
 	d.token = regexp.MustCompile(`TOKEN=(\S+)`).FindStringSubmatch(screen)[1]
 	sid := d.session(t)
 	go func() {
-		waitFor(t, func() bool { return strings.Contains(d.out.String(), "allow? write") })
-		_, _ = io.WriteString(d.stdin, "n\n")
+		waitFor(t, func() bool { return strings.Contains(d.out.String(), "allow? [2] write") })
+		_, _ = io.WriteString(d.stdin, "n 2\n")
 	}()
 	if blocks, isError := d.call(t, sid, "write", `{"path":"x\u001b[31m\n","content":""}`); !isError || blocks[0].Text != "Tool call denied by user: write" {
 		t.Errorf("denied: %v %+v", isError, blocks)

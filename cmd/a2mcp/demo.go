@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -23,11 +21,14 @@ type demoCmd struct {
 	AgentDir  string `help:"Folder for configuration and log. Default: one of the demo's own, never the agent's." placeholder:"DIR"`
 	Approve   bool   `help:"Ask on this terminal before a tool writes or runs anything."`
 	TestTools bool   `help:"Offer the tools that tests of clients want, too."`
-	JSON      bool   `name:"json" help:"Print one line of JSON with url, token, log and pid first, and nothing else."`
+	JSON      bool   `name:"json" help:"Print one line of JSON with url, token, log and pid, and nothing else on standard output; questions are on standard error."`
 }
 
 // Run is a2mcp demo.
 func (cmd demoCmd) Run() error {
+	if cmd.Port < 0 || cmd.Port > maxPort {
+		return report(failed(exitUsage, "%d is no port; give one from 1 to %d, or 0 for any free one", cmd.Port, maxPort))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	dir, err := cmd.folder()
@@ -43,7 +44,15 @@ func (cmd demoCmd) Run() error {
 	if err != nil {
 		return fmt.Errorf("finding the working folder: %w", err)
 	}
-	term := newTerminal(os.Stdout, os.Stdin, cmd.JSON)
+	log, err := filepath.Abs(auditFile(dir))
+	if err != nil {
+		return err
+	}
+	screen := os.Stdout
+	if cmd.JSON { // that is for a program then
+		screen = os.Stderr
+	}
+	term := newTerminal(screen, os.Stdin, cmd.JSON, cmd.Approve)
 	opt := refhost.Options{
 		Command: []string{self, "sidecar"}, AgentDir: dir, Home: home, Cwd: cwd, Version: version(),
 		TestTools: cmd.TestTools, Notice: term.notice, Called: term.called,
@@ -57,11 +66,11 @@ func (cmd demoCmd) Run() error {
 	go func() { ended <- host.Run(ctx) }()
 
 	ready := make(chan error, 1)
-	go func() { ready <- cmd.show(ctx, host, term, filepath.Join(dir, "a2mcp.log")) }()
+	go func() { ready <- cmd.show(ctx, host, term, log) }()
 	select {
 	case err := <-ended: // no sidecar would stay
 		return err
-	case err := <-ready:
+	case err := <-ready: // or it said why it does not serve
 		if err != nil && ctx.Err() == nil {
 			stop()
 			return errors.Join(err, <-ended)
@@ -92,54 +101,6 @@ func (cmd demoCmd) show(ctx context.Context, host *refhost.Host, term *terminal,
 	}
 	term.welcome(url, shown.Text, log)
 	return nil
-}
-
-// folder makes the demo's folder with the port in its configuration.
-func (cmd demoCmd) folder() (string, error) {
-	dir := cmd.AgentDir
-	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("finding a folder for the demo: %w; give --agent-dir", err)
-		}
-		dir = filepath.Join(cache, "a2mcp", "demo")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the demo's folder: %w", err)
-	}
-	return dir, setPort(filepath.Join(dir, "a2mcp.json"), cmd.Port)
-}
-
-// setPort writes the port into a configuration that has another one. What else is
-// in the file stays; one that is no JSON is left for the sidecar to complain of.
-func setPort(path string, port int) error {
-	fields := map[string]json.RawMessage{}
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return fmt.Errorf("reading the demo's configuration: %w", err)
-	case json.Unmarshal(data, &fields) != nil:
-		return nil
-	}
-	wanted := proto.Encode(port)
-	if string(fields["port"]) == string(wanted) || fields["port"] == nil && port == 0 {
-		return nil
-	}
-	fields["port"] = wanted
-	whole, err := json.MarshalIndent(fields, "", "  ")
-	if err != nil {
-		return fmt.Errorf("writing the demo's configuration: %w", err)
-	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, append(whole, '\n'), 0o600); err != nil {
-		return fmt.Errorf("writing the demo's configuration: %w", err)
-	}
-	return os.Rename(temp, path)
 }
 
 // timeFormat is how the demo tells the time of a call.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -62,7 +61,7 @@ func auditHead(width int) string {
 	return paint(coloured(width), dim, head.text(width, ""))
 }
 
-func coloured(width int) bool { return width > 0 && os.Getenv("NO_COLOR") == "" }
+func coloured(width int) bool { return width > 0 && colours() }
 
 // text lays a row out, its state in a colour. The last column takes what is left
 // of the width.

@@ -21,13 +21,16 @@ const slowCall = time.Second
 // on what is typed. What came from a caller is escaped (F4).
 type terminal struct {
 	in     io.Reader
-	quiet  bool // JSON mode: standard output is for a program
+	quiet  bool // JSON mode: only questions and answers are shown
+	asks   bool // before a tool writes or runs anything
 	colour bool
 
 	mu        sync.Mutex
 	out       io.Writer
 	calls     map[string]*shownCall
-	questions []chan bool // approvals that wait for an answer, the oldest first
+	questions []*question // approvals that wait for an answer
+	asked     int
+	deaf      bool // the input has ended
 }
 
 type shownCall struct {
@@ -35,8 +38,8 @@ type shownCall struct {
 	slow            *time.Timer
 }
 
-func newTerminal(out *os.File, in io.Reader, quiet bool) *terminal {
-	return &terminal{in: in, quiet: quiet, out: out, colour: isTerminal(out) && os.Getenv("NO_COLOR") == "", calls: map[string]*shownCall{}}
+func newTerminal(out *os.File, in io.Reader, quiet, asks bool) *terminal {
+	return &terminal{in: in, quiet: quiet, asks: asks, out: out, colour: isTerminal(out) && colours(), calls: map[string]*shownCall{}}
 }
 
 // Colours of a line (ECMA-48, SGR).
@@ -46,6 +49,9 @@ const (
 	yellow = "33"
 	dim    = "2"
 )
+
+// colours reports whether a terminal is to have them.
+func colours() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
 func (t *terminal) paint(colour, text string) string { return paint(t.colour, colour, text) }
 
@@ -140,68 +146,45 @@ func tookText(d time.Duration) string {
 	return d.Round(time.Millisecond).String()
 }
 
-// approve asks the operator; the oldest question is answered first.
-func (t *terminal) approve(ctx context.Context, name string, arguments []byte) bool {
-	answer := make(chan bool, 1)
-	t.mu.Lock()
-	t.questions = append(t.questions, answer)
-	fmt.Fprintf(t.out, "%s %s %s %s [y/n] \n", time.Now().Format(timeFormat), t.paint(yellow, "allow?"), printable(name), printable(shorten(string(arguments), 300)))
-	t.mu.Unlock()
-	select {
-	case yes := <-answer:
-		return yes
-	case <-ctx.Done():
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		for i, q := range t.questions {
-			if q == answer {
-				t.questions = append(t.questions[:i], t.questions[i+1:]...)
-			}
-		}
-		return false
-	}
-}
-
 // read takes lines until the input ends: y and n answer a question, /a2mcp goes
 // to the bridge. The demo goes on without an input.
 func (t *terminal) read(ctx context.Context, host *refhost.Host) {
-	for lines := bufio.NewScanner(t.in); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
-		args, isCommand := strings.CutPrefix(line, "/a2mcp")
+	for in := bufio.NewReader(t.in); ; {
+		line, more, err := in.ReadLine()
+		if err != nil {
+			t.inputEnded()
+			return
+		}
+		text, whole := strings.TrimSpace(string(line)), !more
+		for more && err == nil {
+			_, more, err = in.ReadLine()
+		}
+		args, isCommand := strings.CutPrefix(text, "/a2mcp")
 		switch {
-		case line == "":
+		case !whole:
+			t.say("that line was too long; nothing of it was taken")
+		case text == "":
 		case isCommand:
 			t.command(ctx, host, strings.TrimSpace(args))
 		default:
-			t.answer(line)
+			t.answer(text)
 		}
 	}
 }
 
 func (t *terminal) command(ctx context.Context, host *refhost.Host, args string) {
 	msg, err := host.Command(ctx, args)
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if err != nil {
 		msg.Text = err.Error()
 	}
 	for line := range strings.Lines(msg.Text) {
-		fmt.Fprintf(t.out, "  %s\n", printable(strings.TrimSuffix(line, "\n")))
+		t.say(printable(strings.TrimSuffix(line, "\n")))
 	}
 }
 
-func (t *terminal) answer(line string) {
+// say answers what was typed.
+func (t *terminal) say(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	yes := strings.EqualFold(line, "y") || strings.EqualFold(line, "yes")
-	no := strings.EqualFold(line, "n") || strings.EqualFold(line, "no")
-	switch {
-	case len(t.questions) > 0 && (yes || no):
-		t.questions[0] <- yes
-		t.questions = t.questions[1:]
-	case len(t.questions) > 0:
-		fmt.Fprintln(t.out, "  y allows the call, n denies it")
-	default:
-		fmt.Fprintln(t.out, "  nothing is asked; /a2mcp shows the status")
-	}
+	fmt.Fprintf(t.out, "  %s\n", text)
 }

@@ -164,12 +164,12 @@ func (h *Host) carryOut(ctx context.Context, r *running, t *tool, arguments []by
 	}
 	if t.asks && h.opt.Approve != nil {
 		h.say(r.id, proto.StateApproval)
-		approved := h.opt.Approve(ctx, t.name, arguments)
+		refused := h.opt.Approve(ctx, t.name, arguments)
 		switch {
 		case ctx.Err() != nil:
 			return outcome{cancelled: true}
-		case !approved:
-			return outcome{content: proto.TextContent("Tool call denied by user: " + t.name), isError: true}
+		case refused != nil:
+			return outcome{content: proto.TextContent(refused.Error()), isError: true}
 		}
 		h.say(r.id, proto.StateRunning)
 	}

@@ -100,21 +100,17 @@ func (h *Host) catalogue() []byte {
 	return append(list, `],"source":"main"}`...)
 }
 
-// StartSession reports a session; a main one counts as live from now on.
-func (h *Host) StartSession(ctx context.Context, id string, isMain bool) (url string, err error) {
+// startSession reports a session; a main one counts as live from now on.
+func (h *Host) startSession(ctx context.Context, id string, isMain bool) (res proto.SessionStartResult, err error) {
 	h.mu.Lock()
 	if isMain {
 		h.mains[id] = true
 	}
 	h.mu.Unlock()
-	var res proto.SessionStartResult
 	err = h.ask(ctx, proto.HostSessionStart, proto.SessionStart{
 		SessionID: id, IsMain: isMain, HasUI: isMain, Cwd: h.opt.Cwd, Mains: h.liveMains(),
 	}, &res)
-	if err == nil && res.URL != nil {
-		url = *res.URL
-	}
-	return url, err
+	return res, err
 }
 
 // EndSession reports that a session ends; a main one stops counting first.

@@ -87,8 +87,12 @@ func (h *Host) runOnce(ctx context.Context) (answered bool, err error) {
 	lines := make(chan struct{})
 	go func() {
 		defer close(lines)
-		for scan := bufio.NewScanner(stderr); scan.Scan(); {
-			h.opt.Stderr(scan.Text())
+		for lines := bufio.NewReader(stderr); ; {
+			line, _, err := lines.ReadLine() // one that is very long comes in pieces
+			if err != nil {
+				return
+			}
+			h.opt.Stderr(string(line))
 		}
 	}()
 	answered, err = h.Serve(ctx, stdout, stdin)
@@ -149,13 +153,16 @@ func (h *Host) greet(ctx context.Context, conn *hostrpc.Conn) (answered bool, er
 	h.conn = conn
 	h.mu.Unlock()
 	for _, id := range mains {
-		url, err := h.StartSession(ctx, id, true)
+		res, err := h.startSession(ctx, id, true)
 		if err != nil {
 			return true, fmt.Errorf("session_start: %w", err)
 		}
 		h.mu.Lock()
-		if url != "" {
-			h.url = url
+		h.reason = res.Reason
+		if res.URL != nil {
+			h.url = *res.URL
+		}
+		if res.URL != nil || res.Reason != "" {
 			h.markUpLocked()
 		}
 		h.mu.Unlock()
@@ -196,7 +203,8 @@ func (h *Host) markUpLocked() {
 	}
 }
 
-// URL waits until the bridge serves and returns its address.
+// URL waits until the bridge serves and returns its address, or the reason why it
+// does not.
 func (h *Host) URL(ctx context.Context) (string, error) {
 	h.mu.Lock()
 	up := h.up
@@ -205,6 +213,9 @@ func (h *Host) URL(ctx context.Context) (string, error) {
 	case <-up:
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if h.reason != "" {
+			return "", fmt.Errorf("not serving: %s", h.reason)
+		}
 		return h.url, nil
 	case <-ctx.Done():
 		return "", ctx.Err()

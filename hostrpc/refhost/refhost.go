@@ -36,8 +36,9 @@ type Options struct {
 	Features  []string // what to announce; nil is all there is
 
 	// Approve is asked before a tool that writes or runs anything; nil asks nobody.
-	// It returns when the operator has answered or ctx ends.
-	Approve func(ctx context.Context, name string, arguments []byte) bool
+	// It returns when the operator has answered or ctx ends: nil allows the call, of
+	// an error the caller reads the text.
+	Approve func(ctx context.Context, name string, arguments []byte) error
 	// Notice shows the operator what the bridge has to say.
 	Notice func(level, text string)
 	// Called reports what happens to calls, host tools and the bridge's own.
@@ -68,9 +69,10 @@ type Host struct {
 	conn   *hostrpc.Conn // nil: no sidecar
 	pid    int
 	url    string
+	reason string          // why the sidecar does not serve
 	mains  map[string]bool // live main sessions
 	memory []byte          // what the sidecar asked to remember, raw
-	up     chan struct{}   // closed while a sidecar serves
+	up     chan struct{}   // closed while a sidecar serves, or has said why it does not
 }
 
 // Main is the id of the first main session.
