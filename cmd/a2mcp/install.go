@@ -67,6 +67,9 @@ func summary(dir string, changed []string) string {
 // to be written. It may be called again and again. A running sidecar keeps the
 // binary that it was started from.
 func install(dir string) (changed []string, err error) {
+	if err := hasOwner(dir); err != nil {
+		return nil, err
+	}
 	ours, earlier, err := isOurs(dir)
 	switch {
 	case err != nil:
@@ -128,6 +131,18 @@ func binaryName() string {
 
 // manifest says what a folder is and what belongs to it.
 const manifest = "package.json"
+
+// hasOwner says why a folder is another program's to write: it is a link, be there
+// something behind it or not, or a checkout of git.
+func hasOwner(dir string) error {
+	if to, err := os.Readlink(dir); err == nil {
+		return fmt.Errorf("it is a link to %s, which omp follows and a2mcp leaves alone; remove the link first", to)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		return errors.New("it is a git checkout, which a2mcp leaves alone; move that away first")
+	}
+	return nil
+}
 
 // isOurs says whether a folder is missing, empty or an a2mcp package, and which
 // files that package came with.
@@ -200,7 +215,11 @@ func (cmd uninstallCmd) Run() error {
 	if err != nil {
 		return report(err)
 	}
-	switch ours, _, err := isOurs(dir); {
+	if err := hasOwner(dir); err != nil {
+		return report(failed(1, "uninstalling from %s: %v", dir, err))
+	}
+	ours, files, err := isOurs(dir)
+	switch {
 	case err != nil:
 		return report(failed(1, "looking at %s: %v", dir, err))
 	case !ours:
@@ -210,11 +229,38 @@ func (cmd uninstallCmd) Run() error {
 		fmt.Fprintf(os.Stdout, "a2mcp is not installed in %s\n", dir)
 		return nil
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	left, err := uninstall(dir, files)
+	if err != nil {
 		return report(failed(1, "%v; end omp first", err))
 	}
 	agent := filepath.Dir(filepath.Dir(dir))
 	fmt.Fprintf(os.Stdout, "a2mcp is gone from %s; a running omp keeps it until it ends\n", dir)
-	fmt.Fprintf(os.Stdout, "left alone: %s and %s\n", filepath.Join(agent, "a2mcp.json"), filepath.Join(agent, "a2mcp.log"))
+	for _, path := range append(left, filepath.Join(agent, "a2mcp.json"), filepath.Join(agent, "a2mcp.log")) {
+		fmt.Fprintf(os.Stdout, "left alone: %s\n", printable(path))
+	}
 	return nil
+}
+
+// uninstall removes what install wrote into a folder: the files that the package
+// there came with, the binary, and last the manifest, by which an uninstall that
+// broke off can be done again. It returns what is in the folder besides; an empty
+// folder goes too.
+func uninstall(dir string, files []string) (left []string, err error) {
+	removeStale(dir, files, nil)
+	for _, name := range []string{binaryName(), manifest} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, os.Remove(dir)
+	}
+	for _, entry := range entries {
+		left = append(left, filepath.Join(dir, entry.Name()))
+	}
+	return left, nil
 }
