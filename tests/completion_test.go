@@ -64,7 +64,7 @@ func TestCompletionOfTheCommandLine(t *testing.T) {
 		{"a2mcp co", "completion config"},
 		{"/usr/local/bin/a2mcp config ", "check schema"},
 		{"a2mcp audit --p", "--pending --profile"},
-		{"a2mcp call -", "--agent-dir --help --json --out --profile --timeout --token-file --url -h"},
+		{"a2mcp call -", "--agent-dir --help --json --out --profile --timeout --token-file --url --version -h"},
 		{"a2mcp completion ", "bash fish zsh"},
 		{"a2mcp completion -c f", "fish"},
 		{"a2mcp call --token-file ", ""},

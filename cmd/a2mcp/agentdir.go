@@ -46,3 +46,9 @@ func (f agentFolder) path() (string, error) {
 	}
 	return filepath.Join(root, "agent"), nil
 }
+
+// demoFolder is the agent folder of a demo that was given none.
+func demoFolder() (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "a2mcp", "demo"), err
+}

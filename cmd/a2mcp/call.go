@@ -1,18 +1,15 @@
 package main
 
 import (
-	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/a2mcp/a2mcp/proto"
 )
@@ -29,8 +26,17 @@ type callCmd struct {
 
 // Help is the long text of a2mcp call --help.
 func (callCmd) Help() string {
-	return `Exit codes: 0 done, 1 the tool reported an error, 2 wrong usage, 3 the token was refused, 4 no answer in time,
-5 nothing answers at the address, 6 something answers that is no bridge.
+	return `Exit codes:
+
+    0 done
+    1 the tool reported an error
+    2 wrong usage, or no bridge could be chosen
+    3 the token was refused
+    4 no answer in time, or the connection ended before it; the call may have run
+    5 nothing answers at the address
+    6 something answers that is no bridge
+    7 the answer came, but could not be written (standard output, or the folder of --out)
+    130 interrupted with Ctrl-C, the call cancelled; other signals: 128 + their number
 
 Text goes to standard output as it is; an image is saved to a file whose path is printed.`
 }
@@ -45,27 +51,33 @@ func (cmd callCmd) Run() error {
 	if err != nil {
 		return report(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ctx, done := cmd.Timeout.context(ctx)
-	defer done()
-	defer c.end()
-	stopClock := clock(cmd.Name)
-	params := append([]byte(`{"name":`), proto.Encode(cmd.Name)...)
-	params = append(append(append(params, `,"arguments":`...), arguments...), '}')
-	res, err := c.request(ctx, proto.MethodToolsCall, params)
-	stopClock()
-	if ctx.Err() != nil {
-		c.cancel()
-	}
+	res, err := cmd.call(c, arguments)
+	c.end()
 	if err != nil {
 		return report(err)
 	}
 	return cmd.print(res)
 }
 
+func (cmd callCmd) call(c *client, arguments []byte) ([]byte, error) {
+	ctx, stop := untilSignal()
+	defer stop()
+	ctx, done := cmd.Timeout.context(ctx)
+	defer done()
+	stopClock := clock(cmd.Name)
+	defer stopClock()
+	params := append([]byte(`{"name":`), proto.Encode(cmd.Name)...)
+	params = append(append(append(params, `,"arguments":`...), arguments...), '}')
+	return c.request(ctx, proto.MethodToolsCall, params)
+}
+
 // arguments builds the object from key=text and key:=JSON.
 func (cmd callCmd) arguments() ([]byte, error) {
+	for _, text := range append([]string{cmd.Name, cmd.JSON}, cmd.Arguments...) {
+		if !utf8.ValidString(text) {
+			return nil, failed(exitUsage, "%q is not UTF-8, which tools and their arguments have to be", text)
+		}
+	}
 	if cmd.JSON != "" {
 		return wholeObject(cmd.JSON)
 	}
@@ -105,7 +117,7 @@ func wholeObject(text string) ([]byte, error) {
 	return data, nil
 }
 
-// print writes the content of a result.
+// print writes the content of a result, all of it that can be written.
 func (cmd callCmd) print(raw []byte) error {
 	var res struct {
 		Content []struct {
@@ -113,54 +125,34 @@ func (cmd callCmd) print(raw []byte) error {
 		}
 		IsError bool
 	}
-	if err := json.Unmarshal(raw, &res); err != nil {
+	err := json.Unmarshal(raw, &res)
+	if err == nil && res.Content == nil {
+		err = errors.New("it has no content")
+	}
+	if err != nil {
 		return report(failed(exitProtocol, "the answer is no tool result: %v", err))
 	}
 	for i, block := range res.Content {
-		if block.Type != "image" {
-			fmt.Fprintln(os.Stdout, strings.TrimSuffix(block.Text, "\n"))
-			continue
+		text := strings.TrimSuffix(block.Text, "\n")
+		if block.Type == "image" {
+			path, e := saveImage(cmd.Out, cmd.Name, i, block.MimeType, block.Data)
+			if e != nil {
+				err = e
+				continue
+			}
+			text = path
 		}
-		path, err := saveImage(cmd.Out, cmd.Name, i, block.MimeType, block.Data)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(os.Stdout, path)
+		fmt.Fprintln(stdout, text)
 	}
-	if res.IsError {
+	switch {
+	case err != nil:
+		return report(err)
+	case stdout.err != nil:
+		return exitCode(exitUnwritten)
+	case res.IsError:
 		return exitCode(exitToolError)
 	}
 	return nil
-}
-
-// saveImage writes an image to a new file and returns its path.
-func saveImage(dir, tool string, index int, mime, data string) (string, error) {
-	image, err := base64.StdEncoding.DecodeString(data)
-	if err != nil {
-		return "", fmt.Errorf("decoding the image: %w", err)
-	}
-	suffix := map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}[mime]
-	name := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
-			return '_'
-		}
-		return r
-	}, tool)
-	for n := index; ; n++ {
-		path := filepath.Join(dir, name+"-"+strconv.Itoa(n)+suffix)
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, os.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", fmt.Errorf("saving the image: %w", err)
-		}
-		_, err = f.Write(image)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return "", fmt.Errorf("saving the image: %w", err)
-		}
-		return path, nil
-	}
 }
 
 // clock shows how long a call has been running, on a terminal and after two

@@ -7,22 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
+	neturl "net/url"
+	"strings"
 	"time"
 
 	"github.com/a2mcp/a2mcp/proto"
 )
 
-// Exit codes of call and tools, the same as the Python client's (C1).
+// Exit codes of call and tools, the same as the Python client's (C1); interrupted has
+// another.
 const (
 	exitToolError = 1 // the tool ran and said isError
-	exitUsage     = 2 // the command line is wrong, or no bridge could be found
+	exitUsage     = 2 // the command line is wrong, or no bridge could be chosen
 	exitToken     = 3 // the token was refused
-	exitTimeout   = 4 // no answer in time; the call may still be running
-	exitDead      = 5 // nothing answers at that address
+	exitTimeout   = 4 // no answer, in time or at all; the call may have run
+	exitDead      = 5 // no connection could be made to that address
 	exitProtocol  = 6 // something answers, but not as a bridge does
+	exitUnwritten = 7 // the answer came and could not be written
 )
 
 // failure is an error of the client with its exit code.
@@ -46,14 +48,24 @@ type client struct {
 	url     string
 	token   string
 	session string
+	called  bool // a tools/call has been sent
 	http    http.Client
 }
 
 // newClient speaks with the bridge at an address. It follows no redirect: a bridge
-// sends none, and the token is for the bridge alone.
+// sends none, and the token is for the bridge alone. Go's own transport asks no proxy
+// for a loopback address either, but knows one in small letters only.
 func newClient(url, token string) *client {
 	c := &client{url: url, token: token}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = func(req *http.Request) (*neturl.URL, error) {
+		if strings.EqualFold(req.URL.Hostname(), "localhost") {
+			return nil, nil
+		}
+		return http.ProxyFromEnvironment(req)
+	}
+	c.http.Transport = transport
 	return c
 }
 
@@ -65,6 +77,7 @@ func (c *client) request(ctx context.Context, method string, params []byte) ([]b
 				return nil, err
 			}
 		}
+		c.called = c.called || method == proto.MethodToolsCall
 		status, _, body, err := c.post(ctx, message(callID, method, params))
 		switch {
 		case err != nil:
@@ -92,12 +105,14 @@ func (c *client) initialize(ctx context.Context) error {
 	return nil
 }
 
-// cancel asks the bridge to abort a request that nobody waits for any more (M11).
-func (c *client) cancel() {
+// cancel asks the bridge to abort a request that nobody waits for any more, and
+// reports whether that took the message (M11).
+func (c *client) cancel() bool {
 	ctx, done := context.WithTimeout(context.Background(), 2*time.Second)
 	defer done()
 	note := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"%s","params":{"requestId":%d}}`, proto.MethodCancelled, callID)
-	_, _, _, _ = c.post(ctx, note) // best effort: the exit code says that the call may be running
+	status, _, _, err := c.exchange(ctx, note)
+	return err == nil && status == http.StatusAccepted
 }
 
 // end gives the session back.
@@ -134,30 +149,29 @@ func (c *client) headers(req *http.Request) {
 	}
 }
 
+// post sends a message; its error is one for the caller.
 func (c *client) post(ctx context.Context, body []byte) (status int, header http.Header, answer []byte, err error) {
+	var came progress
+	status, header, answer, err = c.exchange(came.trace(ctx), body)
+	if err != nil {
+		err = c.lost(ctx, &came, err)
+	}
+	return status, header, answer, err
+}
+
+func (c *client) exchange(ctx context.Context, body []byte) (status int, header http.Header, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, nil, failed(exitUsage, "%s is no address: %v", c.url, err)
+		return 0, nil, nil, err
 	}
 	c.headers(req)
 	resp, err := c.http.Do(req)
-	if err == nil {
-		defer resp.Body.Close()
-		answer, err = io.ReadAll(resp.Body)
-	}
 	if err != nil {
-		return 0, nil, nil, c.unreachable(ctx, err)
+		return 0, nil, nil, errors.Unwrap(err) // without method and address
 	}
-	return resp.StatusCode, resp.Header, answer, nil
-}
-
-// unreachable tells a bridge that is slow from one that is not there.
-func (c *client) unreachable(ctx context.Context, err error) error {
-	var timeout net.Error
-	if ctx.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
-		return failed(exitTimeout, "no answer in time; the call may still be running (the audit log tells)")
-	}
-	return failed(exitDead, "nothing answers at %s: is the host running? (%v)", c.url, errors.Unwrap(err))
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, resp.Header, answer, err
 }
 
 // result takes a response apart.
@@ -176,7 +190,9 @@ func result(status int, body []byte) ([]byte, error) {
 	case err != nil:
 		return nil, failed(exitProtocol, "HTTP %d without JSON: is it an a2mcp bridge?", status)
 	case reply.Error != nil:
-		return nil, failed(exitProtocol, "HTTP %d: %s (%d)", status, reply.Error.Message, reply.Error.Code)
+		return nil, failed(exitProtocol, "HTTP %d: %s (%d)", status, printable(reply.Error.Message), reply.Error.Code)
+	case !proto.IsObject(reply.Result):
+		return nil, failed(exitProtocol, "HTTP %d without a result: is it an a2mcp bridge?", status)
 	}
 	return reply.Result, nil
 }

@@ -69,7 +69,7 @@ func (cmd completionCmd) Run(ctx *kong.Context) error {
 	}
 	if cmd.Code {
 		if cmd.Shell == "fish" {
-			fmt.Fprintln(os.Stdout, fishFiles)
+			fmt.Fprintln(stdout, fishFiles)
 		}
 		code := kongcompletion.Completion{Shell: cmd.Shell, Code: true}
 		return code.Run(ctx)
@@ -79,7 +79,7 @@ func (cmd completionCmd) Run(ctx *kong.Context) error {
 		name = self
 	}
 	setup := shellSetups[cmd.Shell]
-	fmt.Fprintf(os.Stdout, "This line makes %s complete a2mcp; put it into %s to have that in every shell:\n\n"+setup.line+"\n", cmd.Shell, setup.file, name)
+	fmt.Fprintf(stdout, "This line makes %s complete a2mcp; put it into %s to have that in every shell:\n\n"+setup.line+"\n", cmd.Shell, setup.file, name)
 	return nil
 }
 

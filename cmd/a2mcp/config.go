@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/a2mcp/a2mcp/sidecar"
 )
@@ -35,15 +34,15 @@ func (cmd configCheckCmd) Run() error {
 		return err
 	}
 	for _, w := range warnings {
-		fmt.Fprintf(os.Stdout, "%s: warning: %s\n", printable(file), printable(w))
+		fmt.Fprintf(stdout, "%s: warning: %s\n", printable(file), printable(w))
 	}
 	for _, p := range problems {
-		fmt.Fprintf(os.Stdout, "%s: %s\n", printable(file), printable(p))
+		fmt.Fprintf(stdout, "%s: %s\n", printable(file), printable(p))
 	}
 	if problems != nil {
 		return exitCode(1)
 	}
-	fmt.Fprintf(os.Stdout, "%s: good\n", printable(file))
+	fmt.Fprintf(stdout, "%s: good\n", printable(file))
 	return nil
 }
 
@@ -63,6 +62,6 @@ type configSchemaCmd struct{}
 
 // Run is a2mcp config schema.
 func (configSchemaCmd) Run() error {
-	_, err := os.Stdout.Write(sidecar.ConfigSchema())
+	_, err := stdout.Write(sidecar.ConfigSchema())
 	return err
 }

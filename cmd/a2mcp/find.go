@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,24 +23,52 @@ type target struct {
 
 // connect finds the bridge.
 func (t target) connect() (*client, error) {
+	token, err := t.givenToken()
+	if err != nil {
+		return nil, err
+	}
+	if t.URL != "" && !isAddress(t.URL) {
+		return nil, failed(exitUsage, "%q is no address; write http://HOST:PORT/", t.URL)
+	}
+	if t.URL != "" && token != "" {
+		return newClient(t.URL, token), nil
+	}
 	dir, err := t.path()
 	if err != nil {
 		return nil, err
 	}
-	address := t.URL
-	if address == "" {
-		if address, err = runningBridge(dir); err != nil {
+	running, address := runningBridges(dir), t.URL
+	switch {
+	case address == "":
+		if address, err = choose(running, dir); err != nil {
+			return nil, err
+		}
+	case !slices.ContainsFunc(running, func(b bridge) bool { return sameOrigin(b.URL, address) }):
+		return nil, failed(exitUsage, "no bridge of the agent folder %s is running at %s, so its token is not sent there; give --token-file or set A2MCP_TOKEN", dir, address)
+	}
+	if token == "" {
+		if token, err = ownToken(dir); err != nil {
 			return nil, err
 		}
 	}
-	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, failed(exitUsage, "%q is no address; write http://HOST:PORT/", address)
-	}
-	token, err := t.token(dir)
-	if err != nil {
-		return nil, err
-	}
 	return newClient(address, token), nil
+}
+
+func isAddress(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return false
+	}
+	_, err = strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil || u.Port() == ""
+}
+
+// sameOrigin reports whether two addresses lead to the same port of the same host by
+// the same protocol. A name is not its address: they may lead to different programs.
+func sameOrigin(a, b string) bool {
+	x, errX := url.Parse(a)
+	y, errY := url.Parse(b)
+	return errX == nil && errY == nil && x.Scheme == y.Scheme && x.Host == y.Host
 }
 
 // configFile is where the configuration of an agent folder is (F1).
@@ -57,61 +87,74 @@ func auditFile(dir string) string {
 	return filepath.Join(dir, "a2mcp.log")
 }
 
-func (t target) token(dir string) (string, error) {
-	if t.TokenFile != "" {
-		data, err := os.ReadFile(t.TokenFile)
-		if err != nil {
-			return "", failed(exitUsage, "reading the token: %v", err)
-		}
-		return strings.TrimSpace(string(data)), nil
-	}
-	if token := os.Getenv("A2MCP_TOKEN"); token != "" {
-		return token, nil
-	}
-	config := configFile(dir)
-	data, err := os.ReadFile(config)
-	var fields struct {
-		Token string `json:"token"`
-	}
-	if err != nil || json.Unmarshal(data, &fields) != nil || fields.Token == "" {
-		return "", failed(exitUsage, "no token in %s; give --token-file or set A2MCP_TOKEN", config)
-	}
-	return fields.Token, nil
+// bridge is what a bridge says of itself (F5).
+type bridge struct {
+	URL string `json:"url"`
+	PID int    `json:"pid"`
+	Cwd string `json:"cwd"`
 }
 
-// runningBridge reads what the bridges of an agent folder say of themselves (F5).
-// Of several the one for this working folder is taken.
-func runningBridge(dir string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "a2mcp.run", "*.json"))
-	if err != nil {
-		return "", failed(exitUsage, "looking for a bridge: %v", err)
-	}
-	here, _ := os.Getwd()
-	var found, near []string
+// runningBridges are those of an agent folder that live and listen.
+func runningBridges(dir string) (running []bridge) {
+	dir = filepath.Join(dir, "a2mcp.run")
+	files, _ := os.ReadDir(dir) // where there is no folder, there is no bridge
 	for _, file := range files {
-		var bridge struct {
-			URL string `json:"url"`
-			PID int    `json:"pid"`
-			Cwd string `json:"cwd"`
+		if filepath.Ext(file.Name()) != ".json" {
+			continue
 		}
-		data, err := os.ReadFile(file)
-		if err != nil || json.Unmarshal(data, &bridge) != nil || !sidecar.ProcessAlive(bridge.PID) || !listening(bridge.URL) {
+		var b bridge
+		data, err := os.ReadFile(filepath.Join(dir, file.Name()))
+		if err != nil || json.Unmarshal(data, &b) != nil || !sidecar.ProcessAlive(b.PID) || !listening(b.URL) {
 			continue // it died without a word, and its port may be somebody else's by now, who must not see the token
 		}
-		found = append(found, bridge.URL)
-		if here == bridge.Cwd || strings.HasPrefix(here, strings.TrimSuffix(bridge.Cwd, string(filepath.Separator))+string(filepath.Separator)) {
-			near = append(near, bridge.URL)
+		running = append(running, b)
+	}
+	return running
+}
+
+// choose takes the bridge that is running, or of several the one whose host works in
+// this folder or in the nearest above it.
+func choose(running []bridge, dir string) (string, error) {
+	here, _ := os.Getwd()
+	var nearest []bridge
+	for _, b := range running {
+		switch {
+		case !within(b.Cwd, here):
+		case nearest == nil || len(b.Cwd) > len(nearest[0].Cwd):
+			nearest = []bridge{b}
+		case b.Cwd == nearest[0].Cwd:
+			nearest = append(nearest, b)
 		}
 	}
 	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(near) == 1:
-		return near[0], nil
-	case len(found) == 0:
-		return "", failed(exitDead, "no bridge is running with the agent folder %s; start the host, or give --url", dir)
+	case len(running) == 1:
+		return running[0].URL, nil
+	case len(nearest) == 1:
+		return nearest[0].URL, nil
+	case len(running) == 0:
+		return "", failed(exitDead, "no bridge is running with the agent folder %s; start the host, or give --url%s", dir, demoHint(dir))
 	}
-	return "", failed(exitUsage, "several bridges are running; give --url, one of %s", strings.Join(found, ", "))
+	var addresses []string
+	for _, b := range running {
+		addresses = append(addresses, b.URL)
+	}
+	return "", failed(exitUsage, "several bridges are running; give --url, one of %s", strings.Join(addresses, ", "))
+}
+
+// within reports whether path is a folder or below it.
+func within(folder, path string) bool {
+	separator := string(filepath.Separator)
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, separator)+separator)
+}
+
+// demoHint names the agent folder of the demo, to be put behind the text that nothing
+// was found in another one; it is empty where no demo is running.
+func demoHint(dir string) string {
+	demo, err := demoFolder()
+	if err != nil || demo == dir || len(runningBridges(demo)) == 0 {
+		return ""
+	}
+	return "; a demo is running: --agent-dir " + demo
 }
 
 func listening(address string) bool {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -27,6 +28,8 @@ type cli struct {
 	Config     configCmd     `cmd:"" help:"Check a configuration, or print its schema."`
 	Completion completionCmd `cmd:"" help:"Say how a shell is made to complete this command line."`
 	Version    versionCmd    `cmd:"" help:"Print the version of this binary and of what it is built from."`
+
+	ShowVersion versionFlag `name:"version" help:"The same as a2mcp version."`
 }
 
 // description is what stands above the commands in a2mcp --help.
@@ -41,13 +44,15 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit %d", int(c)) }
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(finish(run())) }
 
 func run() int {
 	var flags cli
 	parser, err := kong.New(&flags, kong.Name("a2mcp"),
 		kong.Description(description),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: columns(os.Stdout)}),
+		kong.Writers(stdout, os.Stderr),
+		kong.Exit(func(code int) { os.Exit(finish(code)) }),
 		kong.Vars{"shell": userShell()})
 	if err != nil {
 		panic(err) // the struct above is wrong
@@ -59,8 +64,15 @@ func run() int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	if name := emptyFlag(parser.Model.Node, args); name != "" {
+		say(name + " is empty: give it a value or leave it out")
+		return exitUsage
+	}
 	ctx, err := parser.Parse(args)
-	if err != nil {
+	switch {
+	case stdout.err != nil:
+		return 1 // finish says it
+	case err != nil:
 		parser.Errorf("%s (a2mcp --help shows what there is)", err)
 		return exitUsage
 	}
@@ -70,8 +82,32 @@ func run() int {
 		return 0
 	case errors.As(err, &code):
 		return int(code)
+	case stdout.err != nil && errors.Is(err, stdout.err):
+		return 1 // finish says it
 	default:
-		fmt.Fprintln(os.Stderr, "a2mcp:", err)
+		say(err.Error())
 		return 1
 	}
+}
+
+// emptyFlag is a flag that was given an empty value, as a shell does with a variable
+// that is not set. To none it would be the same as to leave it out.
+func emptyFlag(node *kong.Node, args []string) string {
+	takesValue := map[string]bool{}
+	_ = kong.Visit(node, func(n kong.Visitable, next kong.Next) error {
+		if flag, ok := n.(*kong.Flag); ok && !flag.IsBool() {
+			takesValue["--"+flag.Name] = true
+		}
+		return next(nil)
+	})
+	for i, arg := range args {
+		name, ended := strings.CutSuffix(arg, "=")
+		switch {
+		case arg == "--":
+			return ""
+		case takesValue[name] && (ended || i+1 < len(args) && args[i+1] == ""):
+			return name
+		}
+	}
+	return ""
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -20,21 +18,41 @@ type toolsCmd struct {
 	Timeout limit `help:"How long to wait, in seconds or with a unit; 0 waits for ever." default:"30s"`
 }
 
+// Help is the long text of a2mcp tools --help.
+func (toolsCmd) Help() string { return "Exit codes are those of a2mcp call." }
+
 // Run is a2mcp tools.
 func (cmd toolsCmd) Run() error {
 	c, err := cmd.connect()
 	if err != nil {
 		return report(err)
 	}
-	ctx, done := cmd.Timeout.context(context.Background())
-	defer done()
-	defer c.end()
-	raw, err := c.request(ctx, proto.MethodToolsList, nil)
+	raw, err := cmd.list(c)
+	c.end()
 	if err != nil {
 		return report(err)
 	}
+	if err := cmd.print(raw); err != nil {
+		return report(err)
+	}
+	if stdout.err != nil {
+		return exitCode(exitUnwritten)
+	}
+	return nil
+}
+
+func (cmd toolsCmd) list(c *client) ([]byte, error) {
+	ctx, stop := untilSignal()
+	defer stop()
+	ctx, done := cmd.Timeout.context(ctx)
+	defer done()
+	return c.request(ctx, proto.MethodToolsList, nil)
+}
+
+// print writes the list; what could not be written is remembered elsewhere.
+func (cmd toolsCmd) print(raw []byte) error {
 	if cmd.JSON {
-		fmt.Fprintln(os.Stdout, string(raw))
+		fmt.Fprintln(stdout, string(raw))
 		return nil
 	}
 	var list struct {
@@ -46,15 +64,20 @@ func (cmd toolsCmd) Run() error {
 			}
 		}
 	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return report(failed(exitProtocol, "the answer is no list of tools: %v", err))
+	err := json.Unmarshal(raw, &list)
+	if err == nil && list.Tools == nil {
+		err = errors.New("it has none")
 	}
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	if err != nil {
+		return failed(exitProtocol, "the answer is no list of tools: %v", err)
+	}
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, tool := range list.Tools {
 		first, _, _ := strings.Cut(strings.TrimSpace(tool.Description), "\n")
 		fmt.Fprintf(table, "%s\t%s\t%s\n", printable(tool.Name), printable(strings.Join(tool.InputSchema.Required, " ")), printable(shorten(first, 80)))
 	}
-	return table.Flush()
+	_ = table.Flush() // to standard output
+	return nil
 }
 
 // shorten cuts a text to so many characters.
@@ -77,6 +100,6 @@ func report(err error) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "a2mcp:", f.text)
+	say(f.text)
 	return exitCode(f.code)
 }

@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/alecthomas/kong"
 )
 
 // release is set by the linker for a release build.
@@ -26,13 +27,23 @@ type versionCmd struct{}
 
 // Run is a2mcp version.
 func (versionCmd) Run() error {
-	fmt.Fprintf(os.Stdout, "a2mcp %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(stdout, "a2mcp %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return nil
 	}
 	for _, module := range info.Deps {
-		fmt.Fprintf(os.Stdout, "%s %s\n", module.Path, module.Version)
+		fmt.Fprintf(stdout, "%s %s\n", module.Path, module.Version)
 	}
 	return nil
+}
+
+// versionFlag is a2mcp --version.
+type versionFlag bool
+
+// BeforeReset prints before anything else is looked at, and ends the program.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	err := versionCmd{}.Run()
+	app.Exit(0)
+	return err
 }

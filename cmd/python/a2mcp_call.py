@@ -9,36 +9,35 @@ One file, Python 3.8 or newer, no dependencies: copy it to where it is needed.
 Exit codes, the same as those of `a2mcp call`:
     0 done
     1 the tool reported an error
-    2 wrong usage
+    2 wrong usage, or no bridge could be chosen
     3 the token was refused
-    4 no answer in time; the call may still be running
+    4 no answer in time, or the connection ended before it; the call may have run
     5 nothing answers at the address
     6 something answers that is no bridge
+    7 the answer came, but could not be written (standard output, or the folder of --out)
+    130 interrupted with Ctrl-C, the call cancelled; other signals: 128 + their number
 """
 
 import argparse
 import base64
+import contextlib
+import http.client
+import ipaddress
 import json
 import os
 import re
+import signal
 import socket
+import ssl
 import sys
 import threading
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
-TOOL_ERROR, USAGE, TOKEN, TIMEOUT, DEAD, PROTOCOL = 1, 2, 3, 4, 5, 6
+TOOL_ERROR, USAGE, TOKEN, TIMEOUT, DEAD, PROTOCOL, UNWRITTEN, INTERRUPTED = 1, 2, 3, 4, 5, 6, 7, 128
 SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
-
-
-class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A bridge sends no redirect, and the token is for the bridge alone."""
-
-    def redirect_request(self, *_):
-        return None
-
-
-OPENER = urllib.request.build_opener(NoRedirect)
 
 
 class Failure(Exception):
@@ -47,18 +46,95 @@ class Failure(Exception):
         self.code = code
 
 
+@contextlib.contextmanager
+def signals():
+    """Raise KeyboardInterrupt with its number for a signal that ends programs, but for those that whoever started this
+    one ignores (nohup). The second one ends the program at once."""
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+
+    def handle(handler):
+        for number in numbers:
+            signal.signal(number, handler)
+
+    def caught(number, _):
+        handle(signal.SIG_DFL)
+        raise KeyboardInterrupt(number)
+
+    handle(caught)
+    try:
+        yield
+    finally:
+        handle(signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def clock(name):
+    """Show on a terminal how long a call has been running, after two seconds."""
+    done = threading.Event()
+
+    def tick():
+        seconds = 1
+        while not done.wait(1):
+            if seconds >= 2:
+                print(f"\r{json.dumps(name)} {seconds}s", end="", file=sys.stderr, flush=True)
+            seconds += 1
+        if seconds > 2:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=tick, daemon=True)
+    if sys.stderr and sys.stderr.isatty():
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        if thread.is_alive():
+            thread.join()
+
+
+class AsItComes(urllib.request.HTTPErrorProcessor):
+    """Every answer is an answer, and no redirect is followed: a bridge sends none, and the token is for it alone."""
+
+    def http_response(self, _, response):
+        return response
+
+    https_response = http_response
+
+
+def is_loopback(host):
+    try:
+        numeric = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)[0][4][0]  # 127.1 too
+        address = ipaddress.ip_address(numeric.partition("%")[0])
+    except (OSError, ValueError):
+        return host.lower() == "localhost"
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def field(value, key, kind):
+    """A member of an answer that has to be there."""
+    if not isinstance(value, dict) or not isinstance(value.get(key), kind):
+        raise Failure(PROTOCOL, f"an answer without {key}: is it an a2mcp bridge?")
+    return value[key]
+
+
 class Bridge:
     """One session with a bridge, made on demand and made again when it is gone."""
 
     def __init__(self, url, token, timeout):
-        self.url, self.token, self.timeout = url, token, timeout
-        self.session = None
+        self.url, self.token = url, token
+        self.deadline = time.monotonic() + timeout if timeout else None
+        self.session, self.called = None, False
+        proxies = {} if is_loopback(urllib.parse.urlsplit(url).hostname) else None  # None: those of the environment
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), AsItComes)
 
-    def request(self, method, params=None):
+    def request(self, method, params):
+        """Return the result of a request; params is JSON."""
         for again in (True, False):
             if self.session is None:
                 self.initialize()
-            status, _, body = self.post({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}})
+            self.called = self.called or method == "tools/call"
+            status, _, body = self.post('{"jsonrpc":"2.0","id":1,"method":%s,"params":%s}' % (json.dumps(method), params))
             if status == 404 and again:
                 self.session = None  # ended, evicted or expired: shake hands again
                 continue
@@ -66,7 +142,7 @@ class Bridge:
 
     def initialize(self):
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a2mcp_call.py", "version": "1"}}
-        status, headers, body = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
+        status, headers, body = self.post(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}))
         self.result(status, body)
         self.session = headers.get("mcp-session-id")
         if not self.session:
@@ -75,103 +151,123 @@ class Bridge:
     def close(self):
         if self.session:
             try:
-                self.send("DELETE", None, 2)
-            except (OSError, Failure):
+                self.send("DELETE", None, time.monotonic() + 2)
+            except Exception:
                 pass  # the bridge forgets it by itself
 
     def post(self, message):
         try:
-            return self.send("POST", json.dumps(message).encode(), self.timeout)
-        except (socket.timeout, TimeoutError):
-            self.cancel()
-            raise Failure(TIMEOUT, "no answer in time; the call may still be running (the audit log tells)") from None
-        except urllib.error.URLError as err:
-            if isinstance(err.reason, (socket.timeout, TimeoutError)):
-                raise Failure(TIMEOUT, f"{self.url} did not answer in time") from None
-            raise Failure(DEAD, f"nothing answers at {self.url}: is the host running? ({err.reason})") from None
-        except OSError as err:
-            raise Failure(DEAD, f"the bridge at {self.url} went away: {err}") from None
+            return self.send("POST", message.encode(), self.deadline)
+        except (KeyboardInterrupt, Exception) as err:
+            raise self.lost(err) from None
 
-    def cancel(self):
-        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    def lost(self, err):
+        """What an exchange that failed means for the call."""
+        if isinstance(err, KeyboardInterrupt):
+            return Failure(INTERRUPTED + err.args[0], "interrupted; " + self.give_up())
+        if isinstance(err, TimeoutError):
+            self.give_up()
+            return Failure(TIMEOUT, "no answer in time; " + self.fate("the call may still be running (the audit log tells)"))
+        connecting = isinstance(err, urllib.error.URLError)  # or sending, where the connection may end too
+        err = err.reason if connecting else err
+        if isinstance(err, (BrokenPipeError, ConnectionResetError, ConnectionAbortedError, http.client.IncompleteRead)):
+            return Failure(TIMEOUT, "the connection ended before an answer; " + self.fate("the call may have run (the audit log tells)"))
+        if connecting and not isinstance(err, ssl.SSLError) or isinstance(err, UnicodeError):  # of a name that is none
+            return Failure(DEAD, f"nothing answers at {self.url}: is the host running? ({err})")
+        return Failure(PROTOCOL, f"what answers at {self.url} is no bridge: {err!r}")
+
+    def fate(self, sent):
+        """What became of the call; what is left of it counts once it was sent."""
+        return sent if self.called else "nothing was called"
+
+    def give_up(self):
+        """Cancel the call that nobody waits for any more, and say what came of that."""
+        note = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
         try:
-            self.send("POST", json.dumps(note).encode(), 2)
-        except OSError:
-            pass  # the exit code says that the call may be running
+            if self.called and self.send("POST", note, time.monotonic() + 2)[0] == 202:
+                return "the call was cancelled"
+        except Exception:
+            pass  # best effort
+        return self.fate("the call may still be running (the audit log tells)")
 
-    def send(self, method, data, timeout):
+    def send(self, method, data, deadline):
+        """Exchange in a thread, which a server that says too little, or that little by little, does not hold up."""
+        came, done = [], threading.Event()
+
+        def exchange():
+            try:
+                came.append(self.exchange(method, data))
+            except Exception as err:
+                came.append(err)
+            done.set()
+
+        threading.Thread(target=exchange, daemon=True).start()
+        # In steps: on Windows a signal counts after each.
+        while not done.wait(0.2 if deadline is None else min(0.2, max(0, deadline - time.monotonic()))):
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError
+        if isinstance(came[0], Exception):
+            raise came[0]
+        return came[0]
+
+    def exchange(self, method, data):
         headers = {"Authorization": "Bearer " + self.token, "Content-Type": "application/json",
                    "Accept": "application/json, text/event-stream"}
         if self.session:
             headers["mcp-session-id"] = self.session
-        request = urllib.request.Request(self.url, data=data, headers=headers, method=method)
-        try:
-            with OPENER.open(request, timeout=timeout or None) as answer:
-                return answer.status, answer.headers, answer.read()
-        except urllib.error.HTTPError as answer:
-            return answer.code, answer.headers, answer.read()
+        with self.opener.open(urllib.request.Request(self.url, data=data, headers=headers, method=method)) as answer:
+            return answer.status, answer.headers, answer.read()
 
     @staticmethod
     def result(status, body):
         if status == 401:
             raise Failure(TOKEN, "the bridge refused the token; `/a2mcp token` in the host shows the right one")
         try:
-            reply = json.loads(body)
-        except ValueError:
+            reply = json.loads(body.decode())
+        except (ValueError, RecursionError):
             raise Failure(PROTOCOL, f"HTTP {status} without JSON: is it an a2mcp bridge?") from None
-        if "error" in reply:
-            raise Failure(PROTOCOL, f"HTTP {status}: {reply['error']['message']} ({reply['error']['code']})")
-        return reply["result"]
+        if isinstance(reply, dict) and reply.get("error") is not None:
+            error = field(reply, "error", dict)
+            raise Failure(PROTOCOL, f"HTTP {status}: {error.get('message')} ({error.get('code')})")
+        return field(reply, "result", dict)
 
 
-class Clock(threading.Thread):
-    """Shows on a terminal how long a call has been running, after two seconds."""
+def check(text):
+    """Raise ValueError unless a text is JSON. It is sent as it stands."""
 
-    def __init__(self, tool):
-        super().__init__(daemon=True)
-        self.tool, self.done = tool, threading.Event()
+    def refuse(constant):
+        raise ValueError(f"{constant} is not JSON")
 
-    def __enter__(self):
-        if sys.stderr.isatty():
-            self.start()
-
-    def __exit__(self, *_):
-        self.done.set()
-        if self.is_alive():
-            self.join()
-
-    def run(self):
-        seconds = 1
-        while not self.done.wait(1):
-            if seconds >= 2:
-                print(f"\r{json.dumps(self.tool)} {seconds}s", end="", file=sys.stderr, flush=True)
-            seconds += 1
-        if seconds > 2:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    return json.loads(text, parse_constant=refuse, parse_int=str, parse_float=str)
 
 
 def arguments(pairs, whole):
+    """The arguments as a JSON object, from key=text and key:=JSON or from the whole."""
     if whole is not None:
         try:
-            value = json.loads(sys.stdin.read() if whole == "-" else whole)
-        except ValueError as err:
+            if whole == "-":
+                whole = sys.stdin.buffer.read().decode() if sys.stdin else ""
+            value = check(whole)
+        except (OSError, ValueError, RecursionError) as err:
             raise Failure(USAGE, f"--json takes a JSON object: {err}") from None
         if not isinstance(value, dict):
             raise Failure(USAGE, "--json takes a JSON object")
-        return value
-    result = {}
+        return whole
+    members = []
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise Failure(USAGE, f"{pair!r} is no argument; write key=text or key:=JSON")
         if key.endswith(":"):
+            key = key[:-1]
             try:
-                result[key[:-1]] = json.loads(value)
-            except ValueError:
-                raise Failure(USAGE, f"the value of {key[:-1]} is not JSON: {value}") from None
+                check(value)
+            except (ValueError, RecursionError):
+                raise Failure(USAGE, f"the value of {key} is not JSON: {value}") from None
         else:
-            result[key] = value
-    return result
+            value = json.dumps(value)
+        members.append(json.dumps(key) + ":" + value)
+    return "{" + ",".join(members) + "}"
 
 
 def limit(text):
@@ -179,70 +275,147 @@ def limit(text):
     try:
         seconds = float(text)
     except ValueError:
-        if not re.fullmatch(r"([0-9.]+(ms|s|m|h))+", text):
-            raise argparse.ArgumentTypeError("write a number of seconds, or one with units as in 90s, 5m or 1h30m") from None
         units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-        seconds = sum(float(number) * units[unit] for number, unit in re.findall(r"([0-9.]+)(ms|s|m|h)", text))
+        parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)
+        seconds = sum(float(number) * units[unit] for number, unit in parts) if "".join(map("".join, parts)) == text else -1
     if not 0 <= seconds <= 10_000 * 3600:
         raise argparse.ArgumentTypeError("write a number of seconds, or one with units as in 90s, 5m or 1h30m")
     return seconds
 
 
-def save(folder, tool, index, block):
+def value(text):
+    """An empty one comes from a shell variable that is not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: give it a value or leave it out")
+    return text
+
+
+def printable(text):
+    """Escape what would move a terminal's cursor."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def read_token(file):
+    """The token without the white space around it. What cannot stand in a header is refused by a text without it."""
+    source, token = "A2MCP_TOKEN", os.environ.get("A2MCP_TOKEN", "")
+    if file:
+        source = file
+        try:
+            with open(file, encoding="latin-1") as opened:
+                token = opened.read()
+        except OSError as err:
+            raise Failure(USAGE, f"reading the token: {err}") from None
+    token = token.strip(" \t\r\n\v\f")
+    if not token:
+        raise Failure(USAGE, f"there is no token in {source}; give --token-file or set A2MCP_TOKEN")
+    if not re.fullmatch("[!-~]+", token):
+        raise Failure(USAGE, f"the token in {source} has white space or other characters inside that no token has; "
+                             "it has to be one word of visible ASCII")
+    return token
+
+
+def check_address(url):
+    try:
+        parts = urllib.parse.urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and re.fullmatch("[!-~]+", url)
+    except ValueError:  # of the port, or of brackets
+        good = False
+    if not good:
+        raise Failure(USAGE, f"{url!r} is no address; write http://HOST:PORT/")
+
+
+def save(folder, tool, index, image, kind):
     name = "".join("_" if c in '/\\:*?"<>|' or c < " " else c for c in tool)
     while True:
-        path = os.path.join(folder, f"{name}-{index}{SUFFIXES.get(block.get('mimeType'), '')}")
+        path = os.path.join(folder, f"{name}-{index}{SUFFIXES.get(kind, '')}")
         try:
-            with open(path, "xb") as file:
-                file.write(base64.b64decode(block["data"]))
+            with open(path, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+                file.write(image)
             return path
         except FileExistsError:
             index += 1
+        except OSError as err:
+            raise Failure(UNWRITTEN, f"the answer came, but an image could not be saved: {err}") from None
+
+
+def write(text):
+    """Print a text as UTF-8, whatever the terminal has; one that ends its last line as it is."""
+    try:
+        if sys.stdout is None:
+            raise OSError("it is closed")
+        sys.stdout.buffer.write((text[:-1] if text.endswith("\n") else text).encode("utf-8", "backslashreplace") + b"\n")
+        sys.stdout.buffer.flush()
+    except OSError as err:
+        if sys.stdout is not None:  # else Python tries once more at the end, and says so
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Failure(UNWRITTEN, f"the answer came, but not all of it could be written: {err}") from None
+
+
+def show(answer, tool, folder):
+    """Write the content of a result, all of it that can be written."""
+    blocks, problem = [], None
+    for block in field(answer, "content", list):
+        try:
+            image = base64.b64decode(field(block, "data", str), validate=True) if field(block, "type", str) == "image" else None
+        except ValueError as err:
+            raise Failure(PROTOCOL, f"the answer is no tool result: an image: {err}") from None
+        blocks.append((block, image, field(block, "text", str) if image is None else ""))
+    for index, (block, image, text) in enumerate(blocks):
+        try:
+            write(text if image is None else save(folder, tool, index, image, str(block.get("mimeType"))))
+        except Failure as failure:
+            problem = failure
+    if problem:
+        raise problem
+    return TOOL_ERROR if answer.get("isError") else 0
+
+
+def run(options, bridge):
+    method, params = "tools/list", "{}"
+    if not options.tools:
+        method, params = "tools/call", '{"name":%s,"arguments":%s}' % (json.dumps(options.tool), arguments(options.arguments, options.json))
+    try:
+        with clock(options.tool or method), signals():
+            answer = bridge.request(method, params)
+    finally:
+        bridge.close()
+    if not options.tools:
+        return show(answer, options.tool, options.out)
+    write("\n".join(printable(field(tool, "name", str)) for tool in field(answer, "tools", list)))
+    return 0
 
 
 def main():
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=__doc__.split("\n\n", 2)[2],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tool", nargs="?", help="name of the tool")
     parser.add_argument("arguments", nargs="*", metavar="key=value", help="key=text, or key:=JSON")
-    parser.add_argument("--url", default=os.environ.get("A2MCP_URL"), help="address of the bridge (or A2MCP_URL)")
-    parser.add_argument("--token-file", help="file that holds the token (or A2MCP_TOKEN)")
-    parser.add_argument("--json", metavar="OBJECT", help="all arguments as one JSON object, - for standard input")
+    parser.add_argument("--url", type=value, help="address of the bridge (or A2MCP_URL)")
+    parser.add_argument("--token-file", type=value, metavar="FILE", help="file that holds the token (or A2MCP_TOKEN)")
+    parser.add_argument("--json", type=value, metavar="OBJECT", help="all arguments as one JSON object, - for standard input")
     parser.add_argument("--timeout", type=limit, default="5m", help="how long to wait, in seconds or as in 90s, 5m, 1h30m; 0 is for ever (default 5m)")
-    parser.add_argument("--out", default=".", metavar="DIR", help="folder for images")
+    parser.add_argument("--out", type=value, default=".", metavar="DIR", help="folder for images")
     parser.add_argument("--tools", action="store_true", help="list the tools instead")
     options = parser.parse_args()
 
-    bridge = None
     try:
-        token = os.environ.get("A2MCP_TOKEN", "")
-        if options.token_file:
-            try:
-                with open(options.token_file, encoding="utf-8") as file:
-                    token = file.read().strip()
-            except OSError as err:
-                raise Failure(USAGE, f"reading the token: {err}") from None
-        if not options.url or not token:
-            raise Failure(USAGE, "give --url, and --token-file or A2MCP_TOKEN")
-        bridge = Bridge(options.url, token, options.timeout)
-        if options.tools:
-            for tool in bridge.request("tools/list")["tools"]:
-                print(tool["name"])
-            return 0
-        if not options.tool:
+        for text in [options.tool or "", options.json or ""] + options.arguments:
+            if any("\ud800" <= c <= "\udfff" for c in text):
+                raise Failure(USAGE, f"{text!r} is not UTF-8, which tools and their arguments have to be")
+        url = options.url or os.environ.get("A2MCP_URL")
+        if not url:
+            raise Failure(USAGE, "give --url or set A2MCP_URL")
+        check_address(url)
+        if not options.tool and not options.tools:
             raise Failure(USAGE, "name a tool; --tools lists them")
-        sent = {"name": options.tool, "arguments": arguments(options.arguments, options.json)}
-        with Clock(options.tool):
-            answer = bridge.request("tools/call", sent)
-        for index, block in enumerate(answer["content"]):
-            print(save(options.out, options.tool, index, block) if block["type"] == "image" else block["text"])
-        return TOOL_ERROR if answer["isError"] else 0
+        if not os.path.isdir(options.out):
+            raise Failure(USAGE, f"--out: there is no folder {options.out}")
+        return run(options, Bridge(url, read_token(options.token_file), options.timeout))
     except Failure as failure:
-        print("a2mcp_call.py:", failure, file=sys.stderr)
+        print("a2mcp_call.py:", printable(str(failure)), file=sys.stderr)
         return failure.code
-    finally:
-        if bridge:
-            bridge.close()
 
 
 if __name__ == "__main__":
