@@ -55,7 +55,7 @@ func (cmd auditCmd) Run() error {
 	defer func() { _ = log.Close() }() // it was only read
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	v := &auditView{cmd: cmd, log: log, out: bufio.NewWriter(os.Stdout), width: columns(os.Stdout), early: map[string]bool{}}
+	v := &auditView{cmd: cmd, log: log, out: bufio.NewWriter(stdout), width: columns(os.Stdout), early: map[string]bool{}}
 	if cmd.Follow {
 		err = v.follow(ctx)
 	} else {

@@ -91,7 +91,7 @@ func (cmd demoCmd) show(ctx context.Context, host *refhost.Host, term *terminal,
 		return fmt.Errorf("asking for the token: %w", err)
 	}
 	if cmd.JSON {
-		_, err := fmt.Fprintf(os.Stdout, "%s\n", proto.Encode(struct {
+		_, err := fmt.Fprintf(stdout, "%s\n", proto.Encode(struct {
 			URL   string `json:"url"`
 			Token string `json:"token"`
 			Log   string `json:"log"`

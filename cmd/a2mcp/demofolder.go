@@ -13,15 +13,6 @@ import (
 
 const maxPort = 65535
 
-// demoFolder is the demo's own folder.
-func demoFolder() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("finding a folder for the demo: %w; give --agent-dir", err)
-	}
-	return filepath.Join(cache, "a2mcp", "demo"), nil
-}
-
 // folder makes the demo's folder with the port in its configuration. That is left
 // alone while a bridge is running with it, which would move to the port, and where
 // A2MCP_CONFIG names it and no port was asked for.
@@ -30,7 +21,7 @@ func (cmd demoCmd) folder() (string, error) {
 	if dir == "" {
 		var err error
 		if dir, err = demoFolder(); err != nil {
-			return "", err
+			return "", fmt.Errorf("finding a folder for the demo: %w; give --agent-dir", err)
 		}
 	}
 	dir, err := filepath.Abs(dir)
@@ -44,7 +35,7 @@ func (cmd demoCmd) folder() (string, error) {
 	switch {
 	case cmd.Port == 0 && os.Getenv("A2MCP_CONFIG") != "":
 		return dir, nil
-	case bridgeRuns(dir):
+	case len(runningBridges(dir)) > 0:
 		if cmd.Port != 0 {
 			fmt.Fprintf(os.Stderr, "a2mcp: a bridge is running with %s already, so %s is left as it is and --port does not count; give another --agent-dir\n", dir, config)
 		}
@@ -54,13 +45,6 @@ func (cmd demoCmd) folder() (string, error) {
 		return "", fmt.Errorf("writing the port into %s: %w", config, err)
 	}
 	return dir, nil
-}
-
-// bridgeRuns reports whether a bridge, or several, are running with an agent folder.
-func bridgeRuns(dir string) bool {
-	_, err := runningBridge(dir)
-	var f *failure
-	return err == nil || errors.As(err, &f) && f.code != exitDead
 }
 
 // setPort writes the port into a configuration that has another one. What else is

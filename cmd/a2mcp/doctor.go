@@ -78,12 +78,12 @@ func (cmd doctorCmd) Run() error {
 		var notHere errNotHere
 		switch {
 		case errors.As(err, &notHere):
-			fmt.Fprintf(os.Stdout, "-     %-14s %s\n", stage.name, printable(err.Error()))
+			fmt.Fprintf(stdout, "-     %-14s %s\n", stage.name, printable(err.Error()))
 		case err != nil:
-			fmt.Fprintf(os.Stdout, "FAIL  %-14s %s\n", stage.name, printable(err.Error()))
+			fmt.Fprintf(stdout, "FAIL  %-14s %s\n", stage.name, printable(err.Error()))
 			return exitCode(1)
 		default:
-			fmt.Fprintf(os.Stdout, "ok    %-14s %s\n", stage.name, printable(found))
+			fmt.Fprintf(stdout, "ok    %-14s %s\n", stage.name, printable(found))
 		}
 	}
 	return nil

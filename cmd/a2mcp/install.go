@@ -36,7 +36,7 @@ func (cmd installCmd) Run() error {
 	if cmd.Package != "" {
 		next = "omp plugin link " + dir + ", or omp -e " + dir
 	}
-	fmt.Fprintf(os.Stdout, "%s\n%s\n", summary(dir, changed), next)
+	fmt.Fprintf(stdout, "%s\n%s\n", summary(dir, changed), next)
 	return nil
 }
 
@@ -226,7 +226,7 @@ func (cmd uninstallCmd) Run() error {
 		return report(failed(1, "%s is not a2mcp's; it was left alone", dir))
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(os.Stdout, "a2mcp is not installed in %s\n", dir)
+		fmt.Fprintf(stdout, "a2mcp is not installed in %s\n", dir)
 		return nil
 	}
 	left, err := uninstall(dir, files)
@@ -234,9 +234,9 @@ func (cmd uninstallCmd) Run() error {
 		return report(failed(1, "%v; end omp first", err))
 	}
 	agent := filepath.Dir(filepath.Dir(dir))
-	fmt.Fprintf(os.Stdout, "a2mcp is gone from %s; a running omp keeps it until it ends\n", dir)
+	fmt.Fprintf(stdout, "a2mcp is gone from %s; a running omp keeps it until it ends\n", dir)
 	for _, path := range append(left, filepath.Join(agent, "a2mcp.json"), filepath.Join(agent, "a2mcp.log")) {
-		fmt.Fprintf(os.Stdout, "left alone: %s\n", printable(path))
+		fmt.Fprintf(stdout, "left alone: %s\n", printable(path))
 	}
 	return nil
 }
