@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ type doctorCmd struct {
 type doctor struct {
 	doctorCmd
 	dir    string // agent folder
+	here   bool   // a bridge is running with it
+	other  bool   // --url leads to another bridge
 	client *client
 }
 
@@ -51,7 +54,9 @@ func (cmd doctorCmd) Run() error {
 	if err != nil {
 		return report(err)
 	}
-	d := &doctor{doctorCmd: cmd, dir: dir}
+	running := runningBridges(dir)
+	d := &doctor{doctorCmd: cmd, dir: dir, here: len(running) > 0}
+	d.other = cmd.URL != "" && !slices.ContainsFunc(running, func(b bridge) bool { return sameOrigin(b.URL, cmd.URL) })
 	defer func() {
 		if d.client != nil {
 			d.client.end()
@@ -104,10 +109,22 @@ func (d *doctor) host(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)) + " at " + path, nil
 }
 
+// notOfIt is what stages say that examine files of the agent folder where the bridge
+// is not known to be one of it.
+func (d *doctor) notOfIt() error {
+	return errNotHere("the bridge at " + d.URL + " is none that is running with the agent folder " + d.dir)
+}
+
 func (d *doctor) extension(context.Context) (string, error) {
 	dir := filepath.Join(d.dir, "extensions", "a2mcp")
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", errNotHere("nothing in " + dir + "; unless it was linked as a plugin: a2mcp install")
+	_, err := os.Stat(dir)
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case d.other:
+		return "", d.notOfIt()
+	case missing && d.here:
+		return "", errNotHere("nothing in " + dir + ", but a bridge is running: it was linked as a plugin")
+	case missing:
+		return "", fmt.Errorf("nothing in %s; run a2mcp install and start omp again", dir)
 	}
 	wanted, err := wantedFiles()
 	if err != nil {
@@ -123,6 +140,9 @@ func (d *doctor) extension(context.Context) (string, error) {
 }
 
 func (d *doctor) configuration(context.Context) (string, error) {
+	if d.other {
+		return "", d.notOfIt()
+	}
 	path := configFile(d.dir)
 	problems, warnings, err := sidecar.CheckConfig(path)
 	switch {
@@ -136,13 +156,23 @@ func (d *doctor) configuration(context.Context) (string, error) {
 	return strings.Join(append([]string{path}, warnings...), "; "), nil
 }
 
-func (d *doctor) port(context.Context) (string, error) {
+// port asks for nothing that needs the token: whatever the answer is, it is one.
+func (d *doctor) port(ctx context.Context) (string, error) {
 	c, err := d.connect()
 	if err != nil {
 		return "", fmt.Errorf("%w; start omp and look at `/a2mcp` in it", err)
 	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("nothing answers at %s: %w; start omp and look at `/a2mcp` in it", c.url, errors.Unwrap(err))
+	}
+	resp.Body.Close()
 	d.client = c
-	return c.url, nil
+	return c.url + " answers", nil
 }
 
 func (d *doctor) tokenAndSession(ctx context.Context) (string, error) {
@@ -203,6 +233,9 @@ func (d *doctor) callTool(ctx context.Context, name, arguments string) (text str
 
 // audit looks for the two records of the call above (L1).
 func (d *doctor) audit(context.Context) (string, error) {
+	if d.other {
+		return "", d.notOfIt()
+	}
 	path := auditFile(d.dir)
 	log, err := audit.OpenReader(path)
 	if err != nil {
