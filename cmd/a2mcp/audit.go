@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,9 @@ func (auditCmd) Help() string {
 	return `Calls are shown in the order in which they ended, those that have not ended last. The state is done, error or pending;
 a pending call of a host that has gone will not end any more. With --follow a call that takes longer than a second is
 shown as pending first, and again when it ends; as JSON only with --pending.
+
+The log keeps no text of more than 120 characters: <len:5000,sha256:1f3a5b7c> stands for one of 5000 characters, whose
+UTF-8 has a SHA-256 that begins so. Names that are no plain words are quoted, so that none can pass for what follows it.
 
 What is no call is listed too: xfer is the life of a share, tunnel that of a tunnel, host_llm the switch.`
 }
@@ -84,9 +88,20 @@ func (cmd auditCmd) open() (*audit.Reader, error) {
 	}
 	log, err := audit.OpenReader(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, failed(exitUsage, "no audit log at %s; start the host, or give --agent-dir or --file", path)
+		return nil, failed(exitUsage, "no audit log at %s; start the host, or give --agent-dir or --file%s", path, cmd.demoLog())
 	}
 	return log, err
+}
+
+// demoLog names the log of the demo, to be put behind the text that there is none
+// elsewhere.
+func (cmd auditCmd) demoLog() string {
+	dir, err := demoFolder()
+	path := filepath.Join(dir, "a2mcp.log")
+	if _, missing := os.Stat(path); err != nil || missing != nil || cmd.File != "" {
+		return ""
+	}
+	return "; the demo's is --file " + path
 }
 
 // wants reports whether a call is one of those asked for.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/a2mcp/a2mcp/audit"
 	"github.com/a2mcp/a2mcp/proto"
@@ -33,7 +34,7 @@ type row struct {
 func auditRow(c *audit.Call, width int, now time.Time) string {
 	r := row{
 		time: c.Time.Local().Format(time.DateTime), state: string(c.State), took: span(c.Took),
-		tool: orQuotes(printable(c.Tool)), sid: "-", args: printable(argumentsText(c.Args)),
+		tool: printable(plainOrQuoted(c.Tool)), sid: "-", args: printable(argumentsText(c.Args)),
 	}
 	if c.SID != "" {
 		r.sid = printable(shortID(c.SID))
@@ -47,10 +48,15 @@ func auditRow(c *audit.Call, width int, now time.Time) string {
 	return r.text(width, map[audit.State]string{audit.Finished: green, audit.Failed: red, audit.Pending: yellow}[c.State])
 }
 
-// orQuotes makes an empty name visible.
-func orQuotes(name string) string {
-	if name == "" {
-		return `""`
+// plainOrQuoted is a name that cannot pass for more than one, nor for the columns
+// beside it: what is not of letters, digits and the signs that names of tools have
+// is quoted, the empty name too.
+func plainOrQuoted(name string) string {
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/$@", r)
+	}
+	if name == "" || strings.ContainsFunc(name, odd) {
+		return string(proto.Encode(name))
 	}
 	return name
 }
@@ -100,14 +106,14 @@ func shortID(id string) string {
 // them; what is no object as it is.
 func argumentsText(raw []byte) string {
 	if !proto.IsObject(raw) {
-		if text, ok := proto.Text(raw); ok { // too long for the log to keep whole (L3)
+		if text, ok := proto.Text(raw); ok && strings.HasPrefix(text, "{") { // too long for the log to keep whole (L3)
 			return text
 		}
 		return string(raw)
 	}
 	var pairs []string
 	for key, value := range proto.Members(raw) {
-		pairs = append(pairs, string(key)+"="+string(value))
+		pairs = append(pairs, plainOrQuoted(string(key))+"="+string(value))
 	}
 	return strings.Join(pairs, " ")
 }
@@ -121,8 +127,10 @@ func span(d time.Duration) string {
 		return d.Round(100 * time.Microsecond).String()
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
+	case d.Round(time.Second/10) < time.Minute:
 		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return "1m00s"
 	case d < time.Hour:
 		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 	case d < 24*time.Hour:
