@@ -20,7 +20,7 @@ import (
 
 // fakes are programs that log their arguments and do what the script counts on.
 var fakes = map[string]string{
-	"npm": `case $1 in prefix) echo "$NPM_PREFIX"; exit; esac
+	"npm": `case $1 in prefix) mkdir -p "${npm_config_cache:-$HOME/.npm}/_logs" 2>/dev/null; echo "$NPM_PREFIX"; exit; esac
 target=$NPM_PREFIX
 while [ $# -gt 0 ]; do
   if [ "$1" = --prefix ]; then target=$2; fi

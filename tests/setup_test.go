@@ -30,7 +30,7 @@ const npmInstall = "npm install --global --no-audit --no-fund --loglevel=error "
 // O2: a machine with npm alone gets bun, the host, the placeholder and the extension.
 func TestSetupOfAFreshMachine(t *testing.T) {
 	onEveryShell(t, "npm a2mcp", func(m *machine) {
-		m.run(0, nil, "setup: wrote a placeholder model: "+m.agent, "omp is installed: omp/18.2.3", "next: put omp on the PATH", "next: start omp;", "a2mcp doctor")
+		m.run(0, nil, "setup: wrote a placeholder model: "+m.agent, "omp is installed: omp/18.2.3", "next: put omp on the PATH", "next: start omp;", "a2mcp' doctor")
 		m.ran(npmInstall+"--allow-scripts=bun bun@1.4.4 @oh-my-pi/pi-coding-agent@18.2.3", "a2mcp install")
 		m.hasPlaceholder(m.agent)
 	})
@@ -133,7 +133,7 @@ func TestSetupByWhatIsThere(t *testing.T) {
 	})
 	onMachine(t, "prefix not writable", "npm a2mcp", func(m *machine) {
 		m.write(m.prefix, "a file, which nobody can make folders in, not even root", 0o444)
-		m.run(0, nil, "cannot be written to; using "+m.home+"/.local", `export PATH="`+m.home+`/.local/bin:$PATH"`)
+		m.run(0, nil, "cannot be written to; using "+m.home+"/.local", `export PATH='`+m.home+`/.local/bin':"$PATH"`)
 		m.ran(npmInstall+"--prefix "+m.home+"/.local --allow-scripts=bun bun@1.4.4 @oh-my-pi/pi-coding-agent@18.2.3", "a2mcp install")
 		m.hasPlaceholder(m.agent)
 	})
@@ -177,8 +177,10 @@ func TestSetupFindsTheBinary(t *testing.T) {
 	onMachine(t, "named", "omp a2mcp", func(m *machine) {
 		m.program(filepath.Join(filepath.Dir(m.script), "a2mcp"), "a2mcp")
 		m.program(filepath.Join(m.home, "mine"), "a2mcp")
-		m.run(0, []string{"--binary", "mine", "--agent-dir=an agent"}, "a2mcp is here: ./mine", "PI_CODING_AGENT_DIR=an agent")
+		m.run(0, []string{"--binary", "mine", "--agent-dir=an agent"}, "a2mcp is here: ./mine", "PI_CODING_AGENT_DIR='an agent';", "./mine doctor --agent-dir 'an agent'\n")
 		m.ran("mine install --agent-dir an agent")
+		m.program(filepath.Join(m.home, "it's mine"), "a2mcp")
+		m.run(0, []string{"--binary=it's mine", "--agent-dir", "plain"}, `'./it'\''s mine' doctor --agent-dir plain`+"\n")
 		m.run(1, []string{"--binary", "nothing"}, "nothing is no program")
 	})
 	onMachine(t, "beside", "omp", func(m *machine) {
@@ -201,6 +203,7 @@ func TestSetupFindsTheBinary(t *testing.T) {
 	onMachine(t, "misused", "omp a2mcp", func(m *machine) {
 		m.run(2, []string{"--binary"}, "--binary needs a value")
 		m.run(2, []string{"--binary="}, "--binary needs a value")
+		m.run(2, []string{"--agent-dir", "--no-host"}, "--agent-dir needs a value")
 		m.run(2, []string{"all"}, "all is not understood")
 		m.run(0, []string{"--help"}, "usage: setup.sh")
 		m.ran()
@@ -232,6 +235,22 @@ func TestSetupAgentFolder(t *testing.T) {
 			if err != nil || found != 1 {
 				t.Errorf("%d folders of the extension: %v", found, err)
 			}
+		})
+	}
+}
+
+// O2: a profile that a2mcp refuses is not followed by the script either.
+func TestSetupOddProfile(t *testing.T) {
+	for _, profile := range []string{"../../x", ".", `a\b`, "c:x", "/x"} {
+		onMachine(t, profile, "npm a2mcp", func(m *machine) {
+			before := tree(m.t, m.home)
+			m.env = append(m.env, "OMP_PROFILE="+profile)
+			m.run(2, nil, "the profile "+profile+" is none of omp's; set OMP_PROFILE to the name alone")
+			m.ran()
+			if diff := cmp.Diff(before, tree(m.t, m.home)); diff != "" {
+				m.t.Errorf("the home (-before +after):\n%s", diff)
+			}
+			m.run(0, []string{"--agent-dir", "mine"})
 		})
 	}
 }

@@ -72,6 +72,24 @@ function Stop-Setup([string]$Text) {
     exit 1
 }
 
+# A text so that a shell which reads it has it as one word.
+function Format-Word([string]$Text) {
+    if ($Text -match '^[A-Za-z0-9_.:\\/+=-]+$') { return $Text }
+    return "'" + $Text.Replace("'", "''") + "'"
+}
+
+# npm's global prefix. To ask leaves no logs behind.
+function Get-NpmPrefix([string]$Npm) {
+    $before = $env:npm_config_cache
+    $env:npm_config_cache = Join-Path ([IO.Path]::GetTempPath()) ('a2mcp-' + [Guid]::NewGuid())
+    try {
+        return [string](& $Npm prefix --global | Select-Object -First 1)
+    } finally {
+        Remove-Item -LiteralPath $env:npm_config_cache -Recurse -Force -ErrorAction SilentlyContinue
+        $env:npm_config_cache = $before
+    }
+}
+
 # Runs a program after telling it, unless this is a rehearsal; says whether it went well.
 function Invoke-Told([string]$Program, [string[]]$Arguments) {
     if ($DryRun) {
@@ -112,16 +130,27 @@ function Test-Writable([string]$Folder) {
     }
 }
 
+# The profile whose agent folder is meant, or nothing. a2mcp refuses the same ones: they
+# lead out of omp's folder.
+function Get-Profile {
+    if ($AgentDir) { return '' }
+    $name = $env:OMP_PROFILE
+    if ($null -eq $name) { $name = $env:PI_PROFILE }
+    if ($name -eq 'default') { return '' }
+    if ($name -match '^\.|[/\\:]') {
+        [Console]::Error.WriteLine("setup: the profile $name is none of omp's; set OMP_PROFILE to the name alone, or give the folder with -AgentDir")
+        exit 2
+    }
+    return $name
+}
+
 # The rule of a2mcp, which is that of omp.
 function Get-AgentFolder {
     if ($AgentDir) { return $AgentDir }
-    $name = $env:OMP_PROFILE
-    if ($null -eq $name) { $name = $env:PI_PROFILE }
-    if ($name -eq 'default') { $name = '' }
     $config = '.omp'
     if ($env:PI_CONFIG_DIR) { $config = $env:PI_CONFIG_DIR }
     $root = Join-Path $env:USERPROFILE $config
-    if ($name) { return [IO.Path]::Combine($root, 'profiles', $name, 'agent') }
+    if ($ProfileName) { return [IO.Path]::Combine($root, 'profiles', $ProfileName, 'agent') }
     if ($env:PI_CODING_AGENT_DIR) { return $env:PI_CODING_AGENT_DIR }
     return Join-Path $root 'agent'
 }
@@ -154,6 +183,7 @@ if ($Help) {
     exit 0
 }
 if ($env:OS -ne 'Windows_NT') { Stop-Setup 'this script is for Windows; run setup.sh here' }
+$ProfileName = Get-Profile
 
 # 1. The host: where it is, or who installs it.
 $omp = ''
@@ -168,7 +198,7 @@ if ($env:BUN_INSTALL) { $bunFolder = $env:BUN_INSTALL }
 if ($NoHost) {
     Say 'omp is left out, as asked'
 } else {
-    if ($npm) { $npmPrefix = [string](& $npm prefix --global | Select-Object -First 1) }
+    if ($npm) { $npmPrefix = Get-NpmPrefix $npm }
     if ($env:OMP) {
         $omp = Find-Program $env:OMP
         if (-not $omp) { Stop-Setup "`$env:OMP is $env:OMP, which is no program; correct it or remove it" }
@@ -260,12 +290,12 @@ if ($AgentDir) { $arguments += @('--agent-dir', $AgentDir) }
 if (-not (Invoke-Told $a2mcp $arguments)) { Stop-Setup 'a2mcp install did not end well; its messages are above' }
 
 # 5. What is left to do.
-if ($offPath) { Say "next: put omp on the PATH: `$env:PATH = `"$(Split-Path -Parent $omp);`$env:PATH`"" }
+if ($offPath) { Say "next: put omp on the PATH: `$env:PATH = $(Format-Word ((Split-Path -Parent $omp) + ';')) + `$env:PATH" }
 $with = ''
 $of = ''
 if ($AgentDir) {
-    $with = " with PI_CODING_AGENT_DIR=$AgentDir"
-    $of = " --agent-dir $AgentDir"
+    $with = " with PI_CODING_AGENT_DIR=$(Format-Word $AgentDir)"
+    $of = " --agent-dir $(Format-Word $AgentDir)"
 }
 Say "next: start omp$with; it loads the bridge by itself, and /a2mcp in it shows the address"
-Say "next: while omp runs, this examines all of it: $a2mcp doctor$of"
+Say "next: while omp runs, this examines all of it: & $(Format-Word $a2mcp) doctor$of"

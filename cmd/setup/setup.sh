@@ -61,6 +61,22 @@ run() {
   fi
 }
 
+# quoted prints a text so that a shell which reads it has it as one word.
+quoted() {
+  case $1 in
+    '' | *[!A-Za-z0-9_./:@%+=,-]*) ;;
+    *)
+      printf '%s' "$1"
+      return
+      ;;
+  esac
+  rest=$1 text=
+  while [ "$rest" != "${rest#*\'}" ]; do
+    text=$text${rest%%\'*}"'\\''" rest=${rest#*\'}
+  done
+  printf "'%s'" "$text$rest"
+}
+
 # program prints where a program is on the PATH: a file, whatever else has the name.
 program() {
   found=$(command -v "$1" 2>/dev/null) || return 1
@@ -101,7 +117,9 @@ plan_host() {
   bun=$(program bun) || bun=
   npm_prefix=
   if npm=$(program npm); then
-    npm_prefix=$("$npm" prefix --global) || die "$npm does not run; mend it first, or take it off the PATH"
+    # To ask with its cache leaves logs in the home folder.
+    npm_prefix=$(npm_config_cache=/dev/null "$npm" prefix --global) ||
+      die "$npm does not run; mend it first, or take it off the PATH"
   fi
   find_host
   if [ "$omp" ]; then
@@ -143,10 +161,20 @@ check_host() {
   say "omp is installed: $version at $omp"
 }
 
+# check_profile sets profile, if that is to say where the agent folder is. a2mcp
+# refuses the same ones: they lead out of omp's folder.
+check_profile() {
+  profile=
+  [ -z "$agent_dir" ] || return 0
+  profile=${OMP_PROFILE-${PI_PROFILE-}}
+  case $profile in
+    default) profile= ;;
+    .* | */* | *\\* | *:*) misused "the profile $profile is none of omp's; set OMP_PROFILE to the name alone, or give the folder with --agent-dir" ;;
+  esac
+}
+
 # agent_folder is the rule of a2mcp, which is that of omp.
 agent_folder() {
-  profile=${OMP_PROFILE-${PI_PROFILE-}}
-  [ "$profile" != default ] || profile=
   root=$HOME/${PI_CONFIG_DIR:-.omp}
   if [ "$agent_dir" ]; then
     printf '%s\n' "$agent_dir"
@@ -226,23 +254,22 @@ build() {
 
 next_steps() {
   if [ "$off_path" ]; then
-    say "next: put omp on the PATH, in your shell's profile too: export PATH=\"$(dirname "$omp"):\$PATH\""
+    say "next: put omp on the PATH, in your shell's profile too: export PATH=$(quoted "$(dirname "$omp")"):\"\$PATH\""
   fi
-  say "next: start omp${agent_dir:+ with PI_CODING_AGENT_DIR=$agent_dir}; it loads the bridge by itself, and /a2mcp in it shows the address"
-  say "next: while omp runs, this examines all of it: $a2mcp doctor${agent_dir:+ --agent-dir $agent_dir}"
+  say "next: start omp${agent_dir:+ with PI_CODING_AGENT_DIR=$(quoted "$agent_dir")}; it loads the bridge by itself, and /a2mcp in it shows the address"
+  say "next: while omp runs, this examines all of it: $(quoted "$a2mcp") doctor${agent_dir:+ --agent-dir $(quoted "$agent_dir")}"
 }
 
 binary='' agent_dir='' no_host='' dry_run='' manager='' omp='' off_path=''
 while [ $# -gt 0 ]; do
   case $1 in
-    --binary=* | --agent-dir=*)
-      option=${1%%=*} value=${1#*=}
-      shift
-      set -- "$option" "$value" "$@"
-      continue
-      ;;
+    --binary=?*) binary=${1#*=} ;;
+    --agent-dir=?*) agent_dir=${1#*=} ;;
+    --binary= | --agent-dir=) misused "${1%=} needs a value" ;;
     --binary | --agent-dir)
-      [ "${2:-}" ] || misused "$1 needs a value"
+      case ${2:-} in
+        '' | --*) misused "$1 needs a value" ;; # the next option is none
+      esac
       if [ "$1" = --binary ]; then binary=$2; else agent_dir=$2; fi
       shift
       ;;
@@ -257,6 +284,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ "${HOME:-}" ] || die "HOME is not set; set it to your home folder"
+check_profile
 
 if [ "$no_host" ]; then say "omp is left out, as asked"; else plan_host; fi
 plan_binary
