@@ -56,8 +56,9 @@ func (cmd demoCmd) Run() error {
 	opt := refhost.Options{
 		Command: []string{self, "sidecar"}, AgentDir: dir, Home: home, Cwd: cwd, Version: version(),
 		TestTools: cmd.TestTools, Notice: term.notice, Called: term.called,
-		Stderr: func(line string) { fmt.Fprintln(os.Stderr, line) },
+		Stderr: term.sidecarLine,
 	}
+	defer term.letGo(nil)
 	if cmd.Approve {
 		opt.Approve = term.approve
 	}
@@ -73,7 +74,11 @@ func (cmd demoCmd) Run() error {
 	case err := <-ready: // or it said why it does not serve
 		if err != nil && ctx.Err() == nil {
 			stop()
-			return errors.Join(err, <-ended)
+			shown := term.hasShown(err)
+			if err = errors.Join(err, <-ended); shown {
+				return exitCode(1)
+			}
+			return err
 		}
 	}
 	go term.read(ctx, host)
