@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -185,7 +186,7 @@ func testOwnFiles(t *testing.T, below string) {
 			names = append(names, at+name)
 		}
 	}
-	for _, name := range []string{"hard.json", "run.json", "soft.log", "run", "run/1.json", "dir/a2mcp.json", "dir/a2mcp.run/1.json"} {
+	for _, name := range []string{"hard.json", "run.json", "soft.log", "run", "run/1.json", "dir/a2mcp.json", "dir/a2mcp.run/1.json", "dir/moved.log", "dir/data/1"} {
 		names = append(names, "/xfer/links/"+name)
 	}
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
@@ -205,7 +206,7 @@ func testOwnFiles(t *testing.T, below string) {
 		}
 	}
 	for _, dir := range []string{at, "/xfer/links/dir/"} {
-		for _, name := range []string{"a2mcp.installs.json", "a2mcp.log.2", ".a2mcp.json.123", "a2mcp.json~", "a2mcp.run/2.json", "a2mcp.installs.json/x"} {
+		for _, name := range []string{"a2mcp.installs.json", "a2mcp.log.2", ".a2mcp.json.123", "a2mcp.json~", "a2mcp.run/2.json", "a2mcp.installs.json/x", "moved.log", "moved.log.1", "data/2"} {
 			for _, r := range []trial{{method: "PUT", body: "evil"}, {method: "MKCOL"}, {method: "LOCK"}} {
 				if a := g.do(r.method, dir+name, r.body, r.header...); a.status < 400 || a.status >= 500 {
 					t.Errorf("%s %s: %d", r.method, dir+name, a.status)
@@ -260,6 +261,40 @@ func TestOwnFileReplaced(t *testing.T) {
 		}
 		if a := g.do("GET", name, ""); a.body != "x" {
 			t.Errorf("GET of a new file: %d", a.status)
+		}
+	}
+}
+
+// TestOtherBridgesFiles holds X5: the files of the same user's other bridges, and an editor's copies of a
+// configuration, are not there either, in whatever folder they stand.
+func TestOtherBridgesFiles(t *testing.T) {
+	g := newRig(t)
+	names := []string{"other/a2mcp.json", "other/a2mcp.log", "other/a2mcp.log.1", "other/a2mcp.run/7.json", "other/#a2mcp.json#", "other/.#a2mcp.json",
+		"other/a2mcp.json___jb_tmp___", "other/a2mcp.json.bak", "other/A2MCP.JSON"}
+	for _, name := range names {
+		g.write(name, "SECRET")
+	}
+	g.write("other/a2mcp.md", "a page of somebody's")
+	g.open(map[string]any{})
+	for _, name := range names {
+		for _, r := range []trial{{method: "GET"}, {method: "GET", path: "?hash"}, {method: "PUT", body: "evil"}} {
+			if a := g.try(r.method, "/xfer/"+url.PathEscape(name)+r.path, r.body); a.status < 400 || strings.Contains(a.body, "SECRET") {
+				t.Errorf("%s %s: %d %.100s", r.method, name+r.path, a.status, a.body)
+			}
+		}
+	}
+	for _, listing := range []string{"/xfer/other/?json", "/xfer/?zip", "/xfer/?q=a2mcp&json"} {
+		a := g.try("GET", listing, "")
+		if a.status != 200 || strings.Contains(a.body, "SECRET") || strings.Contains(strings.ToLower(a.body), "a2mcp.json") {
+			t.Errorf("%s: %d %.300s", listing, a.status, a.body)
+		}
+	}
+	if a := g.do("GET", "/xfer/other/a2mcp.md", ""); a.status != 200 {
+		t.Errorf("a file that only looks a little like one: %d", a.status)
+	}
+	for _, path := range []string{"other/a2mcp.json", "other/a2mcp.run"} {
+		if text, isError := run(g.share, "xfer_share", `{"path":"`+filepath.Join(g.dir, path)+`"}`); !isError {
+			t.Errorf("%s is shared: %s", path, text)
 		}
 	}
 }

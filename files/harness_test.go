@@ -228,9 +228,11 @@ func (g *rig) agentFolder() map[string]string {
 	g.write("agent/a2mcp.log", "SECRET")
 	g.write("agent/a2mcp.log.1", "SECRET")
 	g.write("agent/a2mcp.run/1.json", "SECRET")
+	g.write("agent/moved.log", "SECRET") // as A2MCP_AUDIT may name it
+	g.write("agent/data/1", "SECRET")
 	agent := filepath.Join(g.dir, "agent")
 	g.set(func() {
-		for _, name := range []string{"a2mcp.json", "a2mcp.log", "a2mcp.run", "a2mcp.installs.json", "a2mcp.log.1"} {
+		for _, name := range []string{"a2mcp.json", "a2mcp.log", "a2mcp.run", "a2mcp.installs.json", "a2mcp.log.1", "moved.log", "data"} {
 			g.own = append(g.own, filepath.Join(agent, name))
 		}
 	})

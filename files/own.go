@@ -130,6 +130,9 @@ func (v ownView) namesIn(dir fs.FileInfo) []string {
 // named says that some part of rel is a place of the bridge's, whether anything is there or not.
 func (v ownView) named(root *os.Root, rel string) bool {
 	for ; rel != "."; rel = path.Dir(rel) {
+		if anyBridge(path.Base(rel)) {
+			return true
+		}
 		for _, p := range v.places {
 			if !ownName(path.Base(rel), p.base) {
 				continue
@@ -140,6 +143,14 @@ func (v ownView) named(root *os.Root, rel string) bool {
 		}
 	}
 	return false
+}
+
+// anyBridge says that name is one that bridges give to their files, or an editor's copy of a
+// configuration: it is hidden in whatever folder it stands. What another bridge of this user keeps there,
+// that of another profile say, is a token as well.
+func anyBridge(name string) bool {
+	return strings.Contains(strings.ToLower(name), "a2mcp.json") ||
+		ownName(name, "a2mcp.log") || ownName(name, "a2mcp.run") || ownName(name, "a2mcp.installs.json")
 }
 
 // ownName says that name is the own name base, or stands beside it as generations (a2mcp.log.1),

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -100,7 +102,7 @@ func (s *Share) openPath(l *live) error {
 		return reason(err)
 	}
 	l.own.paths = s.o.Own
-	if l.own.hides(info) || l.own.covers(real) {
+	if l.own.hides(info) || l.own.covers(real) || slices.ContainsFunc(strings.Split(filepath.ToSlash(real), "/"), anyBridge) {
 		return errOwn
 	}
 	return nil

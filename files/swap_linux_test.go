@@ -230,7 +230,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 		to, path string
 		status   int
 	}{
-		{"agent", "a2mcp.log.2", 403}, {"agent", "a2mcp.run/2.json", 403}, {"agent/a2mcp.run", "2.json", 403}, {"agent", "a2mcp.installs.json", 403},
+		{"agent", "moved.log.2", 403}, {"agent", "data/2", 403}, {"agent/data", "2", 403}, {"agent/a2mcp.run", "2.json", 403}, {"agent", "moved.log", 403},
 		{outside, "f", 409}, {outside, "new/f", 409}, {"..", "f", 409}, {"nowhere", "f", 409}, {"harmless/x", "f", 409},
 		{"harmless", "f", 201},
 	} {

@@ -131,6 +131,9 @@ func (l *live) readDir(v ownView, dir *os.File, rel string, each func(entry) err
 }
 
 func anyOwn(name string, bases []string) bool {
+	if anyBridge(name) {
+		return true
+	}
 	for _, b := range bases {
 		if ownName(name, b) {
 			return true

@@ -110,7 +110,7 @@ func (f *Front) runHost(ctx context.Context, c *call, name string, arguments []b
 		}
 		return result{content: normalize(out.Content), isError: out.IsError}
 	case proto.OutcomeNotExposed:
-		return textResult(textNotExposed+name, true)
+		return textResult(f.opt.Redact(textNotExposed+name), true)
 	case proto.OutcomeNoMain:
 		return textResult(textNoMain, true)
 	case proto.OutcomeCancelled:

@@ -72,6 +72,8 @@ type Options struct {
 	// cannot, any other error's text is the reason verbatim (D2).
 	SetInference func(ctx context.Context, enabled bool) (Inference, error)
 
+	// Redact takes secrets out of what the bridge itself answers (A5).
+	Redact func(text string) string
 	// Remember leaves what [Front.Sessions] returns where a crash does not lose it
 	// (S5). It is called whenever that has changed, before the answer that makes it
 	// known.

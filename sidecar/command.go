@@ -104,6 +104,7 @@ func (s *sidecar) replaceToken(token Secret) error {
 		return err
 	}
 	cfg := *s.config()
+	s.retired = append(s.retired, cfg.Token) // an editor that still has it open may bring it back
 	cfg.Token = token
 	s.adopt(cfg)
 	return nil

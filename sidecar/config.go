@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -118,7 +119,7 @@ func (p *fieldParser) field(cfg *Config, key string, value []byte) {
 	case "port":
 		cfg.Port = p.number(key, value, 0, 65535)
 	case "host":
-		cfg.Host = p.text(key, value, `an address such as "127.0.0.1"`, func(s string) bool { return s != "" && !strings.ContainsAny(s, " /") })
+		cfg.Host = p.text(key, value, `an address such as "127.0.0.1", without a port`, isHost)
 	case "token":
 		cfg.Token = p.token(value)
 	case "host_llm":
@@ -166,6 +167,14 @@ func (p *fieldParser) xfer(x *Xfer, value []byte) {
 	}
 	p.problems = append(p.problems, in.problems...)
 	p.warnings = append(p.warnings, in.warnings...)
+}
+
+// hostName is a name as RFC 1123, section 2.1 has it; the last part of one is no number.
+var hostName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
+
+func isHost(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil || hostName.MatchString(s)
 }
 
 // problem notes what was expected of a field and what stands there instead.

@@ -24,6 +24,10 @@ func TestConfigNamesEveryWrongField(t *testing.T) {
 		{`{"port":1.5}`, `port: expected`},
 		{`{"host":""}`, `host: expected`},
 		{`{"host":7}`, `host: expected`},
+		{`{"host":"127.0.0.1:80"}`, `host: expected an address such as "127.0.0.1", without a port`},
+		{`{"host":"[::1]"}`, `host: expected`},
+		{`{"host":"300.1.1.1"}`, `host: expected`},
+		{`{"host":"a b"}`, `host: expected`},
 		{`{"host_llm":"Deny"}`, `host_llm: expected "allow" or "deny", got "Deny"`},
 		{`{"audit":"on"}`, `audit: expected "best-effort" or "required"`},
 		{`{"auditMaxKB":0}`, `auditMaxKB: expected`},
@@ -52,6 +56,15 @@ func TestConfigNamesEveryWrongField(t *testing.T) {
 	for _, field := range []string{"port:", "host:", "audit:"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("all problems at once: %v lacks %s", err, field)
+		}
+	}
+}
+
+// F1: what can be listened on: addresses of both kinds, names.
+func TestConfigHosts(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "0.0.0.0", "::1", "fe80::1%eth0", "localhost", "my-machine.example.org", "a1"} {
+		if _, _, err := parseConfig([]byte(`{"host":"` + host + `"}`)); err != nil {
+			t.Error(err)
 		}
 	}
 }

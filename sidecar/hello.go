@@ -98,6 +98,7 @@ func (s *sidecar) open(hello proto.Hello) {
 		MaxBody:       func() int64 { return s.config().MaxBody },
 		AuditRequired: func() bool { return s.config().Audit == "required" },
 		SetInference:  s.setInference,
+		Redact:        s.secrets.RedactString,
 		Remember:      s.remember,
 	})
 	s.recall(hello.Memory)

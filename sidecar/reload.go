@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -18,10 +19,11 @@ import (
 // debounce is how long the file has to rest before it is read: editors write in
 // several steps. settle is how often it is looked at whatever the watch says,
 // for the changes that no watch of the folder sees, such as those behind a
-// symbolic link. Both keep an edit within 3 s (F2).
+// symbolic link. All keep an edit within 3 s (F2).
 const (
 	debounce = 200 * time.Millisecond
 	settle   = 2 * time.Second
+	burst    = time.Second // how long writing that does not rest is waited for
 )
 
 // watchConfig reads the configuration again when its file changes.
@@ -57,6 +59,9 @@ func (s *sidecar) takeOver() (cfg Config, changed, waits bool) {
 	s.editing.Lock()
 	defer s.editing.Unlock()
 	cfg, warnings, err := readConfig(s.paths.config)
+	if err == nil && slices.Contains(s.retired, cfg.Token) {
+		err = fmt.Errorf("%s: token: `/a2mcp rotate` has replaced this one; remove the field or write another, before a restart brings it back", s.paths.config)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		s.log.Warn("configuration gone", "file", s.paths.config, "hint", "the running settings stay; restart the host to have a new file made")
@@ -167,6 +172,13 @@ func watchFile(ctx context.Context, path string, changed func()) error {
 	watch()
 	rest := time.NewTimer(debounce)
 	defer rest.Stop()
+	latest := time.Now().Add(burst)
+	touched := func() {
+		if latest.IsZero() {
+			latest = time.Now().Add(burst)
+		}
+		rest.Reset(min(debounce, time.Until(latest)))
+	}
 	look := time.NewTicker(settle)
 	defer look.Stop()
 	var last stamp // none: the first look catches an edit made since the file was read
@@ -175,20 +187,21 @@ func watchFile(ctx context.Context, path string, changed func()) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-events:
-			rest.Reset(debounce)
+			touched()
 			continue
 		case err := <-faults:
 			if err != nil { // an overflow: something may have been missed
-				rest.Reset(debounce)
+				touched()
 			}
 			continue
 		case <-look.C:
 			watch()
 			if stampOf(path) != last {
-				rest.Reset(debounce) // somebody may be in the middle of writing it
+				touched() // somebody may be in the middle of writing it
 			}
 			continue
 		case <-rest.C:
+			latest = time.Time{}
 		}
 		watch()
 		if now := stampOf(path); now != last {

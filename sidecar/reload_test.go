@@ -124,3 +124,28 @@ func TestWatchSeesWhatHappensAroundTheFile(t *testing.T) {
 	rename(t, other+"~", other)
 	expect("saved there by renaming", "saved there")
 }
+
+// F2: a file that somebody goes on writing is read all the same.
+func TestWatchOfAFileThatNeverRests(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a2mcp.json")
+	write(t, path, "0")
+	expect := watch(t, path)
+	done, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		for tick := time.NewTicker(debounce / 4); ; {
+			select {
+			case <-done:
+				tick.Stop()
+				return
+			case <-tick.C:
+				now := time.Now()
+				_ = os.Chtimes(path, now, now)
+			}
+		}
+	}()
+	defer func() { close(done); <-gone }()
+	write(t, path, "edited")
+	expect("a file that is touched all the time", "edited")
+}

@@ -120,7 +120,8 @@ func probes(field schemaField) []string {
 		`"` + strings.Repeat("x", 31) + `"`, `"` + strings.Repeat("ü", 32) + `"`, `"` + strings.Repeat("x", 40) + `\u00a0"`,
 		`"` + strings.Repeat("x", 40) + `\u2003"`, `"` + strings.Repeat("x", 40) + `\u0000"`, `"` + strings.Repeat("x", 40) + ` "`,
 		`["http://a","https://B.example:8443","http://[::1]:1"]`, `["http://a/"]`, `["HTTP://a"]`, `["http://u@a"]`, `["a.example"]`, `["http://"]`,
-		`["http://a:port"]`, `["http://a",7]`}
+		`["http://a:port"]`, `["http://a",7]`,
+		`"127.0.0.1"`, `"127.0.0.1."`, `"300.1.1.1"`, `"01.2.3.4"`, `"[::1]"`, `"::1"`, `"fe80::1%eth0"`, `"a-b.example"`, `"-a"`, `"a.1"`, `"127.0.0.1:80 "`}
 	for _, word := range field.Enum {
 		list = append(list, `"`+word+`"`, `"`+strings.ToUpper(word)+`"`)
 	}

@@ -60,6 +60,7 @@ func (s *sidecar) ownTools() []httpfront.Tool {
 			Run: func(ctx context.Context, callID, sid string, arguments []byte) (string, bool) {
 				_ = s.host.CardStart(callID, tool.Name, arguments) // a card never decides a result
 				text, isError := tool.Run(ctx, sid, arguments)
+				text = s.secrets.RedactString(text) // A5: a path may hold it
 				_ = s.host.CardEnd(callID, tool.Name, proto.TextContent(text), isError)
 				return text, isError
 			},

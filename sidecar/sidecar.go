@@ -78,6 +78,7 @@ type sidecar struct {
 	draining  sync.WaitGroup
 
 	editing     sync.Mutex // from reading or writing the configuration until it is in force; before mu
+	retired     []Secret   // tokens that were rotated away; guarded by editing
 	editFailed  bool       // the last edit was wrong, and told; guarded by editing
 	odd         []string   // what is odd about the configuration; guarded by editing
 	oddTold     bool       // the operator knows; guarded by editing

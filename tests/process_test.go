@@ -92,6 +92,23 @@ func TestPortIsTakenOnRestart(t *testing.T) {
 	}
 }
 
+// F2: real sockets of one port on one address and on all of them, one after the other; the session goes on.
+func TestAnotherHostKeepsThePort(t *testing.T) {
+	d := startJSON(t)
+	sid := d.session(t)
+	for _, host := range []string{"0.0.0.0", "127.0.0.1"} {
+		edited := fmt.Appendf(nil, `{"token": %q, "host": %q}`, d.token, host)
+		if err := os.WriteFile(filepath.Join(d.dir, "a2mcp.json"), edited, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		last := strings.Count(d.stderr.String(), "listening:")
+		waitFor(t, func() bool { return strings.Count(d.stderr.String(), "listening:") > last })
+		if address, _ := d.runningAt(); address != d.url || !d.answersPing(sid) {
+			t.Errorf("with host %s it is at %s, was at %s", host, address, d.url)
+		}
+	}
+}
+
 // S5, P6, L1: a sidecar that is killed again and again under load comes back every
 // time, at the same port, with the sessions of before; every call that was
 // answered has both its records, and nothing is left over. The pause between two
