@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/a2mcp/a2mcp/proto"
 )
@@ -73,11 +72,6 @@ func (cmd callCmd) call(c *client, arguments []byte) ([]byte, error) {
 
 // arguments builds the object from key=text and key:=JSON.
 func (cmd callCmd) arguments() ([]byte, error) {
-	for _, text := range append([]string{cmd.Name, cmd.JSON}, cmd.Arguments...) {
-		if !utf8.ValidString(text) {
-			return nil, failed(exitUsage, "%q is not UTF-8, which tools and their arguments have to be", text)
-		}
-	}
 	if cmd.JSON != "" {
 		return wholeObject(cmd.JSON)
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 )
@@ -64,8 +65,8 @@ func run() int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	if name := emptyFlag(parser.Model.Node, args); name != "" {
-		say(name + " is empty: give it a value or leave it out")
+	if problem := lookAt(args, parser.Model.Node); problem != "" {
+		say(problem)
 		return exitUsage
 	}
 	ctx, err := parser.Parse(args)
@@ -90,11 +91,17 @@ func run() int {
 	}
 }
 
-// emptyFlag is a flag that was given an empty value, as a shell does with a variable
-// that is not set. To none it would be the same as to leave it out.
-func emptyFlag(node *kong.Node, args []string) string {
+// lookAt says what is wrong with arguments that the parser would take as others: it
+// makes U+FFFD of what is not UTF-8, and an empty value, as a shell makes one of a
+// variable that is not set, would be none.
+func lookAt(args []string, commands *kong.Node) (problem string) {
+	for _, arg := range args {
+		if !utf8.ValidString(arg) {
+			return fmt.Sprintf("the argument %q is not UTF-8", arg)
+		}
+	}
 	takesValue := map[string]bool{}
-	_ = kong.Visit(node, func(n kong.Visitable, next kong.Next) error {
+	_ = kong.Visit(commands, func(n kong.Visitable, next kong.Next) error {
 		if flag, ok := n.(*kong.Flag); ok && !flag.IsBool() {
 			takesValue["--"+flag.Name] = true
 		}
@@ -106,7 +113,7 @@ func emptyFlag(node *kong.Node, args []string) string {
 		case arg == "--":
 			return ""
 		case takesValue[name] && (ended || i+1 < len(args) && args[i+1] == ""):
-			return name
+			return name + " is empty: give it a value or leave it out"
 		}
 	}
 	return ""

@@ -39,11 +39,8 @@ func ownToken(dir string) (string, error) {
 // is refused here, by a text that does not show it (A5).
 func trimmed(token, source string) (string, error) {
 	token = strings.Trim(token, " \t\r\n\v\f")
-	switch {
-	case token == "":
-		return "", failed(exitUsage, "there is no token in %s", source)
-	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", failed(exitUsage, "the token in %s has white space or other characters inside that no token has; it has to be one word of visible ASCII", source)
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", failed(exitUsage, "the token in %s has to be one word of visible ASCII; give --token-file or set A2MCP_TOKEN", source)
 	}
 	return token, nil
 }

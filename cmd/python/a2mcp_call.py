@@ -41,9 +41,7 @@ SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "ima
 
 
 class Failure(Exception):
-    def __init__(self, code, text):
-        super().__init__(text)
-        self.code = code
+    """Its arguments are the exit code and the text."""
 
 
 @contextlib.contextmanager
@@ -96,10 +94,7 @@ def clock(name):
 class AsItComes(urllib.request.HTTPErrorProcessor):
     """Every answer is an answer, and no redirect is followed: a bridge sends none, and the token is for it alone."""
 
-    def http_response(self, _, response):
-        return response
-
-    https_response = http_response
+    http_response = https_response = lambda self, _, response: response
 
 
 def is_loopback(host):
@@ -149,16 +144,14 @@ class Bridge:
             raise Failure(PROTOCOL, f"{self.url} gave no session: is it an a2mcp bridge?")
 
     def close(self):
-        if self.session:
-            try:
+        with contextlib.suppress(Exception):  # the bridge forgets it by itself
+            if self.session:
                 self.send("DELETE", None, time.monotonic() + 2)
-            except Exception:
-                pass  # the bridge forgets it by itself
 
     def post(self, message):
         try:
             return self.send("POST", message.encode(), self.deadline)
-        except (KeyboardInterrupt, Exception) as err:
+        except Exception as err:
             raise self.lost(err) from None
 
     def lost(self, err):
@@ -168,13 +161,17 @@ class Bridge:
         if isinstance(err, TimeoutError):
             self.give_up()
             return Failure(TIMEOUT, "no answer in time; " + self.fate("the call may still be running (the audit log tells)"))
-        connecting = isinstance(err, urllib.error.URLError)  # or sending, where the connection may end too
-        err = err.reason if connecting else err
-        if isinstance(err, (BrokenPipeError, ConnectionResetError, ConnectionAbortedError, http.client.IncompleteRead)):
-            return Failure(TIMEOUT, "the connection ended before an answer; " + self.fate("the call may have run (the audit log tells)"))
-        if connecting and not isinstance(err, ssl.SSLError) or isinstance(err, UnicodeError):  # of a name that is none
-            return Failure(DEAD, f"nothing answers at {self.url}: is the host running? ({err})")
-        return Failure(PROTOCOL, f"what answers at {self.url} is no bridge: {err!r}")
+        if isinstance(err, urllib.error.URLError):  # while it was made, or while the request went out
+            err = err.reason
+            ended = isinstance(err, (BrokenPipeError, ConnectionResetError, ConnectionAbortedError))
+            code = PROTOCOL if isinstance(err, ssl.SSLError) else TIMEOUT if ended else DEAD
+        else:
+            code = TIMEOUT if isinstance(err, (OSError, http.client.IncompleteRead)) else DEAD if isinstance(err, UnicodeError) else PROTOCOL
+        return Failure(code, {
+            TIMEOUT: "the connection ended before an answer; " + self.fate("the call may have run (the audit log tells)"),
+            DEAD: f"nothing answers at {self.url}: is the host running? ({err})",
+            PROTOCOL: f"what answers at {self.url} is no bridge: {err!r}",
+        }[code])
 
     def fate(self, sent):
         """What became of the call; what is left of it counts once it was sent."""
@@ -183,11 +180,9 @@ class Bridge:
     def give_up(self):
         """Cancel the call that nobody waits for any more, and say what came of that."""
         note = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
-        try:
+        with contextlib.suppress(Exception):
             if self.called and self.send("POST", note, time.monotonic() + 2)[0] == 202:
                 return "the call was cancelled"
-        except Exception:
-            pass  # best effort
         return self.fate("the call may still be running (the audit log tells)")
 
     def send(self, method, data, deadline):
@@ -202,8 +197,7 @@ class Bridge:
             done.set()
 
         threading.Thread(target=exchange, daemon=True).start()
-        # In steps: on Windows a signal counts after each.
-        while not done.wait(0.2 if deadline is None else min(0.2, max(0, deadline - time.monotonic()))):
+        while not done.wait(0.2):  # in steps: on Windows a signal counts after each
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError
         if isinstance(came[0], Exception):
@@ -232,41 +226,30 @@ class Bridge:
         return field(reply, "result", dict)
 
 
-def check(text):
-    """Raise ValueError unless a text is JSON. It is sent as it stands."""
-
-    def refuse(constant):
-        raise ValueError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=refuse, parse_int=str, parse_float=str)
+def check(text, kind=object):
+    """Return a text, which is sent as it stands, if it is JSON of a kind. NaN is none, as int says."""
+    if not isinstance(json.loads(text, parse_constant=int, parse_int=str, parse_float=str), kind):
+        raise ValueError("this is another value")
+    return text
 
 
 def arguments(pairs, whole):
     """The arguments as a JSON object, from key=text and key:=JSON or from the whole."""
     if whole is not None:
         try:
-            if whole == "-":
-                whole = sys.stdin.buffer.read().decode() if sys.stdin else ""
-            value = check(whole)
+            return check(sys.stdin.buffer.read().decode() if whole == "-" and sys.stdin else whole, dict)
         except (OSError, ValueError, RecursionError) as err:
             raise Failure(USAGE, f"--json takes a JSON object: {err}") from None
-        if not isinstance(value, dict):
-            raise Failure(USAGE, "--json takes a JSON object")
-        return whole
     members = []
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise Failure(USAGE, f"{pair!r} is no argument; write key=text or key:=JSON")
-        if key.endswith(":"):
-            key = key[:-1]
-            try:
-                check(value)
-            except (ValueError, RecursionError):
-                raise Failure(USAGE, f"the value of {key} is not JSON: {value}") from None
-        else:
-            value = json.dumps(value)
-        members.append(json.dumps(key) + ":" + value)
+        is_json, key = key.endswith(":"), re.sub(":$", "", key)
+        try:
+            members.append(json.dumps(key) + ":" + (check(value) if is_json else json.dumps(value)))
+        except (ValueError, RecursionError):
+            raise Failure(USAGE, f"the value of {key} is not JSON: {value}") from None
     return "{" + ",".join(members) + "}"
 
 
@@ -297,31 +280,25 @@ def printable(text):
 
 def read_token(file):
     """The token without the white space around it. What cannot stand in a header is refused by a text without it."""
-    source, token = "A2MCP_TOKEN", os.environ.get("A2MCP_TOKEN", "")
+    source, token = file or "A2MCP_TOKEN", os.environ.get("A2MCP_TOKEN", "")
     if file:
-        source = file
         try:
             with open(file, encoding="latin-1") as opened:
                 token = opened.read()
         except OSError as err:
             raise Failure(USAGE, f"reading the token: {err}") from None
     token = token.strip(" \t\r\n\v\f")
-    if not token:
-        raise Failure(USAGE, f"there is no token in {source}; give --token-file or set A2MCP_TOKEN")
     if not re.fullmatch("[!-~]+", token):
-        raise Failure(USAGE, f"the token in {source} has white space or other characters inside that no token has; "
-                             "it has to be one word of visible ASCII")
+        raise Failure(USAGE, f"the token in {source} has to be one word of visible ASCII; give --token-file or set A2MCP_TOKEN")
     return token
 
 
 def check_address(url):
-    try:
+    with contextlib.suppress(ValueError):  # of the port, or of brackets
         parts = urllib.parse.urlsplit(url)
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and re.fullmatch("[!-~]+", url)
-    except ValueError:  # of the port, or of brackets
-        good = False
-    if not good:
-        raise Failure(USAGE, f"{url!r} is no address; write http://HOST:PORT/")
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and re.fullmatch("[!-~]+", url):
+            return url
+    raise Failure(USAGE, f"{url!r} is no address; give --url or set A2MCP_URL to http://HOST:PORT/")
 
 
 def save(folder, tool, index, image, kind):
@@ -335,6 +312,8 @@ def save(folder, tool, index, image, kind):
         except FileExistsError:
             index += 1
         except OSError as err:
+            with contextlib.suppress(OSError):
+                os.remove(path)
             raise Failure(UNWRITTEN, f"the answer came, but an image could not be saved: {err}") from None
 
 
@@ -377,6 +356,8 @@ def run(options, bridge):
     try:
         with clock(options.tool or method), signals():
             answer = bridge.request(method, params)
+    except KeyboardInterrupt as err:
+        raise bridge.lost(err) from None
     finally:
         bridge.close()
     if not options.tools:
@@ -399,23 +380,20 @@ def main():
     parser.add_argument("--out", type=value, default=".", metavar="DIR", help="folder for images")
     parser.add_argument("--tools", action="store_true", help="list the tools instead")
     options = parser.parse_args()
-
     try:
         for text in [options.tool or "", options.json or ""] + options.arguments:
             if any("\ud800" <= c <= "\udfff" for c in text):
-                raise Failure(USAGE, f"{text!r} is not UTF-8, which tools and their arguments have to be")
-        url = options.url or os.environ.get("A2MCP_URL")
-        if not url:
-            raise Failure(USAGE, "give --url or set A2MCP_URL")
-        check_address(url)
+                raise Failure(USAGE, f"the argument {text!r} is not UTF-8")
+        url = check_address(options.url or os.environ.get("A2MCP_URL", ""))
         if not options.tool and not options.tools:
             raise Failure(USAGE, "name a tool; --tools lists them")
         if not os.path.isdir(options.out):
             raise Failure(USAGE, f"--out: there is no folder {options.out}")
         return run(options, Bridge(url, read_token(options.token_file), options.timeout))
     except Failure as failure:
-        print("a2mcp_call.py:", printable(str(failure)), file=sys.stderr)
-        return failure.code
+        code, text = failure.args
+        print("a2mcp_call.py:", printable(text), file=sys.stderr)
+        return code
 
 
 if __name__ == "__main__":

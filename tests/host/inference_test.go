@@ -119,6 +119,7 @@ func TestSwitch(t *testing.T) {
 	if status, body := b.switchTo(false); status != 200 || body != `{"enabled":false,"denied":0,"degraded":false}` {
 		t.Fatalf("off: %d %s", status, body)
 	}
+	h.wait("word of the switch", uiRequest("notify", "a caller switched this host's own model off")) // D9
 	// D4: the host does not wake by itself; what stands at the ways out is the bridge's.
 	armed := p.probe()
 	for _, want := range []string{`"fetch": false`, `"socket": false`, `"connect": false`, "retry.enabled=false", "advisor.enabled=false", "mock mock a2mcp-deny"} {

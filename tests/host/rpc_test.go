@@ -23,6 +23,10 @@ func TestTools(t *testing.T) {
 	b := p.bridge().connect()
 	h.wait("the address", uiRequest("notify", "a2mcp serves at "+b.URL))
 	h.wait("the status line", uiRequest("setStatus", b.URL))
+	b.works("xfer_share", map[string]any{"path": "."})
+	if text := h.command(t, "share stop"); !strings.Contains(text, "a2mcp ended the share of "+p.work) {
+		t.Errorf("share stop: %s", text) // F3
+	}
 
 	tools := b.tools()
 	for _, name := range []string{"read", "bash", "edit", "write", "grep", "glob", "eval", "task", "xfer_share", "xfer_status", "xfer_stop"} {
@@ -51,7 +55,8 @@ func TestTools(t *testing.T) {
 	if !refused.IsError || !strings.Contains(refused.text(), "command") || strings.Contains(refused.text(), "TypeError") {
 		t.Errorf("bash without a command: %q", refused.text()) // M7
 	}
-	for _, name := range []string{"Bash", "xd://bash", ""} { // M5
+	h.wait("word of the refusal", uiRequest("notify", "a call of bash was refused: ")) // M9: it has no card
+	for _, name := range []string{"Bash", "xd://bash", ""} {                           // M5
 		if res := b.call(name, nil); !res.IsError || !strings.Contains(res.text(), "not exposed") {
 			t.Errorf("%q: %+v", name, res)
 		}

@@ -106,6 +106,9 @@ func TestTUI(t *testing.T) {
 	b.works("xfer_status", nil)
 	tui.shows(`xfer_status`)
 	save(t, "tui-card", tui)
+	b.call("nosuch\x1b[2J", nil)
+	tui.shows(`a call of nosuch\\u\{1b\}\[2J was refused: there is no such tool`) // M9, F4
+	save(t, "tui-refused", tui)
 
 	tui.press("/a2mcp ro")
 	tui.shows(`rotate`)
@@ -210,6 +213,11 @@ func TestTUIDenied(t *testing.T) {
 	if n := model.count(); n != 0 {
 		t.Errorf("%d requests reached the model", n)
 	}
+	tui.press("/a2mcp allow", "Enter") // the operator has the last word (F3)
+	tui.press("Enter")
+	tui.shows(`this host uses its models again`)
+	tui.press("what is it now", "Enter")
+	waitFor(t, "a request to the model", func() bool { return model.count() > 0 })
 }
 
 // save keeps a screen for people to look at, where A2MCP_SCREENS names a folder.
