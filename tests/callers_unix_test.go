@@ -51,9 +51,9 @@ func TestCallersAreInterrupted(t *testing.T) {
 	if _, err := io.WriteString(d.stdin, "/a2mcp\n"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, func() bool { return strings.Contains(d.out.String(), "sessions=") })
-	if !strings.Contains(d.out.String(), "sessions=0") {
-		t.Errorf("a session is left\n%s", d.out)
+	waitFor(t, func() bool { return strings.Contains(d.stderr.String(), "sessions=") })
+	if !strings.Contains(d.stderr.String(), "sessions=0") {
+		t.Errorf("a session is left\n%s", d.stderr)
 	}
 }
 
