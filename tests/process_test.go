@@ -103,6 +103,7 @@ func TestAnotherHostKeepsThePort(t *testing.T) {
 		}
 		last := strings.Count(d.stderr.String(), "listening:")
 		waitFor(t, func() bool { return strings.Count(d.stderr.String(), "listening:") > last })
+		d.client.CloseIdleConnections() // those of the old listener are being closed
 		if address, _ := d.runningAt(); address != d.url || !d.answersPing(sid) {
 			t.Errorf("with host %s it is at %s, was at %s", host, address, d.url)
 		}
