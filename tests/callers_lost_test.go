@@ -211,7 +211,7 @@ func TestCallersListTools(t *testing.T) {
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":`+*list.Load()+`}`)
 	}))
 	defer server.Close()
-	for text, code := range map[string]int{`{"tools":[{"name":"a\u001b[31m"},{"name":"b"}]}`: 0, `{}`: 6, `{"tools":{}}`: 6, `{"tools":[1]}`: 6} {
+	for text, code := range map[string]int{`{"tools":[{"name":"a\u001b[31m"},{"name":"b"}]}`: 0, `null`: 6, `{}`: 6, `{"tools":{}}`: 6, `{"tools":[1]}`: 6} {
 		list.Store(&text)
 		for name, argv := range listers(t) {
 			got := runCaller(t, []string{"A2MCP_TOKEN=right"}, append(argv, "--url", server.URL)...)
@@ -219,5 +219,10 @@ func TestCallersListTools(t *testing.T) {
 				t.Errorf("%s, %s: %+v", name, text, got)
 			}
 		}
+	}
+	null := "null"
+	list.Store(&null)
+	if got := runCaller(t, []string{"A2MCP_TOKEN=right"}, binary(t), "tools", "--json", "--url", server.URL); got.code != 6 || got.out != "" {
+		t.Errorf("as JSON: %+v", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // target is how call and tools find a bridge and its token.
 type target struct {
 	URL       string `help:"Address of the bridge. Default: the bridge that is running on this machine." env:"A2MCP_URL" placeholder:"URL"`
-	TokenFile string `help:"File that holds the token. Default: $A2MCP_TOKEN, then the bridge's own configuration." placeholder:"FILE" type:"existingfile"`
+	TokenFile string `help:"File that holds the token. Default: $A2MCP_TOKEN, then the configuration of a bridge that is running on this machine." placeholder:"FILE" type:"existingfile"`
 	agentFolder
 }
 

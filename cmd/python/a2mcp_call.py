@@ -47,7 +47,7 @@ class Failure(Exception):
 @contextlib.contextmanager
 def signals():
     """Raise KeyboardInterrupt with its number for a signal that ends programs, but for those that whoever started this
-    one ignores (nohup). The second one ends the program at once."""
+    one ignores (nohup). One that comes later ends the program at once."""
     numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
@@ -56,7 +56,6 @@ def signals():
             signal.signal(number, handler)
 
     def caught(number, _):
-        handle(signal.SIG_DFL)
         raise KeyboardInterrupt(number)
 
     handle(caught)
