@@ -192,8 +192,13 @@ func writeIfOther(path string, data []byte, mode os.FileMode) (wrote bool, err e
 // removeStale takes away what an earlier version came with and this one does not,
 // and what an install that broke off left. Nobody else's files are touched.
 func removeStale(dir string, earlier []string, wanted map[string][]byte) {
-	stale, _ := filepath.Glob(filepath.Join(dir, ".a2mcp-*"))
-	stale = append(stale, filepath.Join(dir, binaryName()+".old"))
+	stale := []string{filepath.Join(dir, binaryName()+".old")}
+	entries, _ := os.ReadDir(dir) // what cannot be looked at has nothing stale
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".a2mcp-") {
+			stale = append(stale, filepath.Join(dir, e.Name()))
+		}
+	}
 	for _, name := range earlier {
 		if _, keep := wanted[name]; !keep && filepath.Base(name) == name {
 			stale = append(stale, filepath.Join(dir, name))
