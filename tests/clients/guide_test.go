@@ -167,21 +167,37 @@ func TestGuidePython(t *testing.T) {
 	}
 }
 
-// TestClaudeCode: Claude Code calls a tool because its model asks for it. The
-// model is a script of this test.
+// claude runs Claude Code with a model that asks for one tool, and returns what it
+// prints. The model is a script of this test.
+func (b *bridge) claude(t *testing.T, tool, arguments string, env ...string) string {
+	t.Helper()
+	name := "mcp__a2mcp__" + tool
+	model := newScriptedModel(t, name, arguments)
+	cmd := b.shell(t, `claude mcp add --transport http a2mcp "$A2MCP_URL" --header "Authorization: Bearer $A2MCP_TOKEN" >/dev/null
+claude -p 'ask the host' --allowedTools `+name+` </dev/null`)
+	cmd.Env = append(append(cmd.Env, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=not-a-real-key",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ENABLE_TOOL_SEARCH=false"), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// TestClaudeCode: Claude Code calls a tool because its model asks for it, and
+// cancels one that takes too long (M4, M11).
 func TestClaudeCode(t *testing.T) {
 	b := startBridge(t)
-	model := newScriptedModel(t, "mcp__a2mcp__bash", `{"command":"echo from the host"}`)
-	text := `claude mcp add --transport http a2mcp "$A2MCP_URL" --header "Authorization: Bearer $A2MCP_TOKEN" >/dev/null
-claude -p 'ask the host' --allowedTools mcp__a2mcp__bash </dev/null`
-	cmd := b.shell(t, text)
-	cmd.Env = append(cmd.Env, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=not-a-real-key",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ENABLE_TOOL_SEARCH=false")
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "the tool said: from the host") {
-		t.Errorf("%v\n%s", err, out)
+	if out := b.claude(t, "bash", `{"command":"echo from the host"}`); !strings.Contains(out, "the tool said: from the host") {
+		t.Errorf("it says\n%s", out)
 	}
 	if r := b.waitDone(t, "bash", 0); r.IsError == nil || *r.IsError {
 		t.Errorf("the record of the call: %+v", r)
+	}
+	if out := b.claude(t, "never", `{}`, "MCP_TOOL_TIMEOUT=2000"); !strings.Contains(out, "timed out after 2s") {
+		t.Errorf("it says\n%s", out)
+	}
+	if r := b.waitDone(t, "never", 5*time.Second); r.IsError == nil || !*r.IsError {
+		t.Errorf("the record of the cancelled call: %+v", r)
 	}
 }
