@@ -107,9 +107,9 @@ func (s *Share) take(l *live) bool {
 }
 
 // Close ends the share, if there is one, and a start that is under way; it returns when nothing of
-// them is left. why is what the closing record says, such as "bridge stopped" (L7). A Share can be
+// them is left, with the path that was shared, "" for none. why is what the closing record says, such as "bridge stopped" (L7). A Share can be
 // used again afterwards.
-func (s *Share) Close(why string) {
+func (s *Share) Close(why string) (path string) {
 	s.mu.Lock()
 	s.epoch++
 	if s.starting != nil {
@@ -120,9 +120,11 @@ func (s *Share) Close(why string) {
 	s.acting.Lock()
 	defer s.acting.Unlock()
 	if l := s.live(); s.take(l) {
+		path = l.path
 		_ = s.record(closed(l, why), "")
 		l.close()
 		s.ending.Done()
 	}
 	s.ending.Wait()
+	return path
 }

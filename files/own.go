@@ -153,6 +153,9 @@ func anyBridge(name string) bool {
 		ownName(name, "a2mcp.log") || ownName(name, "a2mcp.run") || ownName(name, "a2mcp.installs.json")
 }
 
+// namesBridge says that some part of a path with slashes is such a name.
+func namesBridge(path string) bool { return slices.ContainsFunc(strings.Split(path, "/"), anyBridge) }
+
 // ownName says that name is the own name base, or stands beside it as generations (a2mcp.log.1),
 // temporary files (.a2mcp.json.123) and editors' copies (a2mcp.json~) do.
 func ownName(name, base string) bool {

@@ -60,6 +60,10 @@ func (s *Share) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if l.child != nil {
+		if namesBridge(r.URL.Path) {
+			x.fail(errNotFound) // a child knows no names (X5)
+			return
+		}
 		if !x.write && !reads(r.Method) {
 			x.fail(errReadOnly)
 			return

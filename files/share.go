@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -102,7 +100,7 @@ func (s *Share) openPath(l *live) error {
 		return reason(err)
 	}
 	l.own.paths = s.o.Own
-	if l.own.hides(info) || l.own.covers(real) || slices.ContainsFunc(strings.Split(filepath.ToSlash(real), "/"), anyBridge) {
+	if l.own.hides(info) || l.own.covers(real) || namesBridge(filepath.ToSlash(real)) {
 		return errOwn
 	}
 	return nil

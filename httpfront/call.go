@@ -109,7 +109,11 @@ func (f *Front) runHost(ctx context.Context, c *call, name string, arguments []b
 			f.background.Add(1)
 		}
 		return result{content: normalize(out.Content), isError: out.IsError}
+	case proto.OutcomeInvalid:
+		f.opt.Refused(name, firstText(out.Content))
+		return result{content: normalize(out.Content), isError: true}
 	case proto.OutcomeNotExposed:
+		f.opt.Refused(name, "there is no such tool")
 		return textResult(f.opt.Redact(textNotExposed+name), true)
 	case proto.OutcomeNoMain:
 		return textResult(textNoMain, true)

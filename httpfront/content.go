@@ -31,6 +31,17 @@ func normalize(content []byte) []byte {
 	return append(out, ']')
 }
 
+// firstText is the text of the first block, "" if that has none.
+func firstText(content []byte) string {
+	if proto.IsArray(content) {
+		for block := range proto.Elements(content) {
+			text, _ := proto.Text(proto.Member(block, "text"))
+			return text
+		}
+	}
+	return ""
+}
+
 // isClean reports whether a block has exactly the members of its kind, in order.
 func isClean(block []byte) bool {
 	position := 0

@@ -72,6 +72,9 @@ type Options struct {
 	// cannot, any other error's text is the reason verbatim (D2).
 	SetInference func(ctx context.Context, enabled bool) (Inference, error)
 
+	// Refused is told of a call of a host tool that never ran, and so has no card on
+	// the host's screen (M9).
+	Refused func(name, why string)
 	// Redact takes secrets out of what the bridge itself answers (A5).
 	Redact func(text string) string
 	// Remember leaves what [Front.Sessions] returns where a crash does not lose it
@@ -97,6 +100,12 @@ type Front struct {
 func New(opt Options) *Front {
 	if opt.SessionTTL == 0 {
 		opt.SessionTTL = 24 * time.Hour
+	}
+	if opt.Refused == nil {
+		opt.Refused = func(string, string) {}
+	}
+	if opt.Redact == nil {
+		opt.Redact = func(text string) string { return text }
 	}
 	return &Front{opt: opt, sessions: newSessions(opt.SessionTTL), calls: calls{byID: map[string]*call{}}}
 }

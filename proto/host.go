@@ -200,6 +200,8 @@ type Status struct {
 type Memory struct {
 	Port     int      `json:"port"`
 	Sessions []string `json:"sessions"` // most recently seen first, at most 64
+	// Retired are the SHA-256, in hexadecimal, of tokens that were rotated away (F3).
+	Retired []string `json:"retired,omitempty"`
 }
 
 // Remember carries the Memory to the host.
@@ -213,6 +215,7 @@ const (
 	OutcomeNotExposed = "not_exposed" // no such name in the live registry (M5)
 	OutcomeNoMain     = "no_main"     // no live main session (M10)
 	OutcomeCancelled  = "cancelled"   // after tools/cancel (M11)
+	OutcomeInvalid    = "invalid"     // the arguments are not what the tool takes; the content says why (M7)
 )
 
 // Outcome is how a call ended in the host.

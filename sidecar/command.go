@@ -2,7 +2,10 @@ package sidecar
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/a2mcp/a2mcp/proto"
@@ -87,12 +90,34 @@ func (s *sidecar) rotate(ctx context.Context) proto.Message {
 
 // stopShare ends what a caller has shared.
 func (s *sidecar) stopShare(context.Context) proto.Message {
-	st := s.share.Status()
-	s.share.Close("operator")
-	if !st.Serving {
+	path := s.share.Close("operator")
+	if path == "" {
 		return proto.Message{Level: proto.LevelInfo, Text: "nothing was shared"}
 	}
-	return proto.Message{Level: proto.LevelInfo, Text: "a2mcp ended the share of " + escape(st.Path)}
+	return proto.Message{Level: proto.LevelInfo, Text: "a2mcp ended the share of " + escape(path)}
+}
+
+// refuseRetired keeps a token that was rotated away from coming back with a file, of
+// a sidecar after a crash too (F3).
+func (s *sidecar) refuseRetired(cfg Config) error {
+	if cfg.Token == "" || !slices.Contains(s.retiredTokens(), hashOf(cfg.Token)) {
+		return nil
+	}
+	return fmt.Errorf("%s: token: `/a2mcp rotate` has replaced this one; remove the field or write another, before a restart of the host brings it back",
+		s.paths.config)
+}
+
+// retiredTokens is a copy of what the memory keeps of them.
+func (s *sidecar) retiredTokens() []string {
+	if list := s.retired.Load(); list != nil {
+		return slices.Clone(*list)
+	}
+	return nil
+}
+
+func hashOf(token Secret) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
 }
 
 // replaceToken puts a token into the file and then into force, with no reload
@@ -104,7 +129,8 @@ func (s *sidecar) replaceToken(token Secret) error {
 		return err
 	}
 	cfg := *s.config()
-	s.retired = append(s.retired, cfg.Token) // an editor that still has it open may bring it back
+	retired := append(s.retiredTokens(), hashOf(cfg.Token)) // an editor that still has it open may bring it back
+	s.retired.Store(&retired)
 	cfg.Token = token
 	s.adopt(cfg)
 	return nil

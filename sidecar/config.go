@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/a2mcp/a2mcp/proto"
 )
@@ -207,12 +206,16 @@ func (p *fieldParser) choice(key string, value []byte, words ...string) string {
 	return p.text(key, value, expected, func(s string) bool { return slices.Contains(words, s) })
 }
 
+// notInToken reports a character that no header carries as it is, or that JSON
+// writes in another way, so that the token could not be found and replaced (A3, A5).
+func notInToken(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
+
 // token never shows what it found (A3).
 func (p *fieldParser) token(value []byte) Secret {
 	s, isText := proto.Text(value)
-	if !isText || len([]rune(s)) < minToken || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+	if !isText || len(s) < minToken || strings.ContainsFunc(s, notInToken) {
 		p.problems = append(p.problems, fmt.Errorf(
-			"token: expected a string of at least %d characters without white space; write a longer one, or remove the field: the next start makes a token", minToken))
+			"token: expected a string of at least %d characters, ASCII without white space, quotes and backslashes; write another one, or remove the field: the next start makes a token", minToken))
 	}
 	return Secret(s)
 }

@@ -82,6 +82,8 @@ func (s *sidecar) skew(req *hostrpc.Request, hello proto.Hello) {
 // open reads the configuration, opens the log and makes the front.
 func (s *sidecar) open(hello proto.Hello) {
 	s.paths = s.pathsFor(hello)
+	memory := memoryOf(hello)
+	s.retired.Store(&memory.Retired)
 	cfg, err := s.readConfig()
 	if err != nil {
 		s.configErr = err
@@ -98,10 +100,12 @@ func (s *sidecar) open(hello proto.Hello) {
 		MaxBody:       func() int64 { return s.config().MaxBody },
 		AuditRequired: func() bool { return s.config().Audit == "required" },
 		SetInference:  s.setInference,
+		Refused:       s.refused,
 		Redact:        s.secrets.RedactString,
 		Remember:      s.remember,
 	})
-	s.recall(hello.Memory)
+	s.lastPort = memory.Port
+	s.front.Restore(memory.Sessions)
 	close(s.ready)
 }
 
@@ -115,6 +119,9 @@ func (s *sidecar) allowOrigin(origin string) bool {
 func (s *sidecar) readConfig() (Config, error) {
 	cfg, warnings, err := loadConfig(s.paths.config)
 	s.noteOdd(warnings)
+	if err == nil {
+		err = s.refuseRetired(cfg)
+	}
 	return cfg, err
 }
 
@@ -173,12 +180,10 @@ func (s *sidecar) openAudit(cfg Config) {
 	s.audit = log
 }
 
-// recall takes over what a predecessor left with the host (S5).
-func (s *sidecar) recall(raw json.RawMessage) {
-	var memory proto.Memory
-	if len(raw) == 0 || json.Unmarshal(raw, &memory) != nil {
-		return
+// memoryOf is what a predecessor left with the host (S5).
+func memoryOf(hello proto.Hello) (memory proto.Memory) {
+	if len(hello.Memory) == 0 || json.Unmarshal(hello.Memory, &memory) != nil {
+		return proto.Memory{}
 	}
-	s.lastPort = memory.Port
-	s.front.Restore(memory.Sessions)
+	return memory
 }

@@ -37,19 +37,26 @@ func (s *sidecar) setInference(ctx context.Context, enabled bool) (httpfront.Inf
 
 // tellSwitched shows the operator what a caller brought about.
 func (s *sidecar) tellSwitched(res proto.LLMResult) {
-	level, text := proto.LevelWarning, "a2mcp: a caller switched this host's own model "
+	level, text := switched(res)
+	if res.Armed {
+		text += "; `/a2mcp allow` switches it on again"
+	}
+	_ = s.host.Notify(level, "a2mcp: a caller switched this host's own model "+text)
+}
+
+// switched says what state the host's own model is in now, and what of it is not as
+// it should be.
+func switched(res proto.LLMResult) (level, text string) {
 	missing := escape(strings.Join(res.Missing, ", "))
 	switch {
 	case res.Degraded:
-		text += "off, though not on every way (" + missing + "); `/a2mcp allow` switches it on again"
+		return proto.LevelWarning, "off, though not on every way (" + missing + ")"
 	case res.Armed:
-		text += "off; `/a2mcp allow` switches it on again"
+		return proto.LevelWarning, "off"
 	case missing != "":
-		text += "on again; not as they were: " + missing
-	default:
-		level, text = proto.LevelInfo, text+"on again"
+		return proto.LevelWarning, "on again; not as they were: " + missing
 	}
-	_ = s.host.Notify(level, text)
+	return proto.LevelInfo, "on again"
 }
 
 // allowInference gives inference back: the operator has the last word.
@@ -58,13 +65,14 @@ func (s *sidecar) allowInference(ctx context.Context) proto.Message {
 		return proto.Message{Level: proto.LevelError, Text: httpfront.ErrNoSwitch.Error()}
 	}
 	began := time.Now()
-	_, _, err := s.switchLLM(ctx, proto.LLMSet{Deny: false})
+	res, _, err := s.switchLLM(ctx, proto.LLMSet{Deny: false})
 	if err != nil {
 		s.front.RecordInference("", true, time.Since(began), err.Error())
 		return proto.Message{Level: proto.LevelError, Text: "this host's own model stays off: " + escape(err.Error())}
 	}
 	s.front.RecordInference("", true, time.Since(began), "")
-	return proto.Message{Level: proto.LevelInfo, Text: "this host uses its models again"}
+	level, text := switched(res)
+	return proto.Message{Level: level, Text: "this host's own model is " + text}
 }
 
 // assertInference has the host say what it has brought about of its own accord at

@@ -43,7 +43,10 @@ func (s *sidecar) up(ctx context.Context, mains int) (*server, error) {
 	if err != nil {
 		return nil, s.tell(err)
 	}
-	sv, err := s.bind(cfg)
+	s.mu.Lock()
+	last := s.lastPort
+	s.mu.Unlock()
+	sv, err := s.bind(cfg, last)
 	if err != nil {
 		return nil, s.tell(err)
 	}
@@ -131,13 +134,15 @@ func (s *sidecar) sessionShutdown(ctx context.Context, p proto.SessionShutdown) 
 // down gives the port up, if there is one.
 func (s *sidecar) down(limit time.Duration) {
 	s.mu.Lock()
-	sv := s.server
-	s.server = nil
+	sv, older := s.server, s.older
+	s.server, s.older = nil, nil
 	s.mu.Unlock()
 	if sv == nil {
 		return
 	}
-	s.release(sv, limit)
+	for _, sv := range append(older, sv) {
+		s.release(sv, limit)
+	}
 	s.closeTunnel("bridge stopped")
 	s.removeRunFile()
 	s.log.Info("port released", "url", sv.url)

@@ -11,12 +11,12 @@ import (
 // to be in the pipe (HOST.md).
 const rememberTimeout = 2 * time.Second
 
-// remember leaves port and sessions with the host and waits until they are in
+// remember leaves port, sessions and rotated tokens with the host and waits until they are in
 // the pipe, so that a crash never forgets a session that a caller knows (S5).
 func (s *sidecar) remember(ctx context.Context) {
 	s.remembering.Lock()
 	s.mu.Lock()
-	memory := proto.Memory{Port: s.lastPort, Sessions: s.front.Sessions()}
+	memory := proto.Memory{Port: s.lastPort, Sessions: s.front.Sessions(), Retired: s.retiredTokens()}
 	s.mu.Unlock()
 	written, err := s.host.Remember(memory)
 	s.remembering.Unlock()

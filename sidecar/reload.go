@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"reflect"
-	"slices"
+	"strconv"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -48,7 +49,7 @@ func (s *sidecar) reload(ctx context.Context) {
 	s.mu.Lock()
 	bound := s.server
 	s.mu.Unlock()
-	if changed && bound != nil && (cfg.Port != bound.wanted.Port || cfg.Host != bound.wanted.Host) {
+	if changed && bound != nil && (cfg.Host != bound.wanted.Host || !bound.samePort(cfg)) {
 		s.rebind(cfg, bound)
 	}
 }
@@ -59,8 +60,8 @@ func (s *sidecar) takeOver() (cfg Config, changed, waits bool) {
 	s.editing.Lock()
 	defer s.editing.Unlock()
 	cfg, warnings, err := readConfig(s.paths.config)
-	if err == nil && slices.Contains(s.retired, cfg.Token) {
-		err = fmt.Errorf("%s: token: `/a2mcp rotate` has replaced this one; remove the field or write another, before a restart brings it back", s.paths.config)
+	if err == nil {
+		err = s.refuseRetired(cfg)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -108,44 +109,24 @@ func (s *sidecar) sessionsWait(ctx context.Context) {
 	}
 }
 
-// rebind moves to another port or address; sessions and calls in progress go on.
+// rebind moves to another port or address. Sessions and calls in progress go on,
+// those on connections to the old listener as well, however long they take.
 func (s *sidecar) rebind(cfg Config, old *server) {
-	keep := cfg.Port == old.wanted.Port // only the address is another
-	s.mu.Lock()
-	s.lastPort = 0 // the predecessor's port is not wanted any more
-	if keep {
-		s.lastPort = old.port
-	}
-	s.mu.Unlock()
-	if keep {
-		_ = old.listener.Close() // it may take in the new address, or be taken in by it
-	}
-	sv, err := s.bind(cfg)
+	sv, err := s.bindBeside(cfg, old)
 	if err != nil {
 		s.log.Error("rebinding", "err", err, "still at", old.url)
 		_ = s.host.Notify(proto.LevelError, fmt.Sprintf("a2mcp stays at %s: %s", old.url, escape(err.Error())))
-		if !keep {
-			s.mu.Lock()
-			s.lastPort = old.port
-			s.mu.Unlock()
-			return
-		}
-		if sv, err = s.bind(old.wanted); err != nil {
-			s.down(drainTimeout)
-			_ = s.tell(err)
-			return
-		}
+		return
 	}
+	_ = old.listener.Close()
+	old.http.SetKeepAlivesEnabled(false) // each connection ends with the answer that is under way
 	s.mu.Lock()
 	s.server, s.lastPort = sv, sv.port
+	s.older = append(s.older, old)
 	s.mu.Unlock()
 	s.writeRunFile(sv)
 	s.remember(context.Background())
 	s.serve(sv)
-	s.release(old, drainTimeout)
-	if sv.url == old.url && sv.wanted.Host == old.wanted.Host {
-		return // where it was
-	}
 	if sv.url != old.url {
 		if s.tunnel.public() != "" {
 			_ = s.host.Notify(proto.LevelWarning, "the tunnel is closed, because the port has changed; `/a2mcp tunnel` opens another")
@@ -153,6 +134,33 @@ func (s *sidecar) rebind(cfg Config, old *server) {
 		s.closeTunnel("port changed")
 	}
 	s.announce(sv)
+}
+
+// bindBeside binds what an edit asks for, while the old listener is there. Where
+// the port stays, the old one may take in the new address or be taken in by it: then
+// it makes place, and is put back if that was in vain.
+func (s *sidecar) bindBeside(cfg Config, old *server) (*server, error) {
+	if !old.samePort(cfg) {
+		return s.bind(cfg, 0)
+	}
+	address := net.JoinHostPort(cfg.Host, strconv.Itoa(old.port))
+	listener, err := s.opt.Listen("tcp", address)
+	if addressInUse(err) {
+		_ = old.listener.Close()
+		if listener, err = s.opt.Listen("tcp", address); err != nil {
+			if back, e := s.opt.Listen("tcp", old.listener.Addr().String()); e == nil {
+				old.listener = back
+				s.serve(old)
+			}
+		}
+	}
+	switch {
+	case err == nil:
+		return s.newServer(listener, cfg), nil
+	case addressInUse(err):
+		return s.bind(cfg, old.port)
+	}
+	return nil, bindError(cfg, old.port, err)
 }
 
 // watchFile calls changed once for each burst of changes to the file, until ctx

@@ -32,12 +32,10 @@ type server struct {
 	missed   int    // the port that clients know or expect and somebody else has; 0: none
 }
 
-// bind listens where the configuration says. A port that is taken is replaced by
-// another; one that may not be bound is an error (P7).
-func (s *sidecar) bind(cfg Config) (*server, error) {
-	s.mu.Lock()
-	last := s.lastPort
-	s.mu.Unlock()
+// bind listens where the configuration says, at the port that there was last if
+// there was one. A port that is taken is replaced by another; one that may not be
+// bound is an error (P7).
+func (s *sidecar) bind(cfg Config, last int) (*server, error) {
 	var taken error
 	missed := 0
 	for _, port := range []int{last, cfg.Port, 0} {
@@ -97,14 +95,19 @@ func reachable(host string) string {
 	return host
 }
 
+// samePort reports whether a configuration leaves the port what it is; it may also
+// pin a free one that was found.
+func (sv *server) samePort(cfg Config) bool { return cfg.Port == sv.wanted.Port || cfg.Port == sv.port }
+
 // everywhere reports whether the port is on every network, which url does not show.
 func (sv *server) everywhere() bool { return reachable(sv.wanted.Host) != sv.wanted.Host }
 
 // serve starts answering. The goroutine ends with the listener. One that breaks is
 // given up between the events of sessions, so that the next start finds no port.
 func (s *sidecar) serve(sv *server) {
+	listener := sv.listener
 	s.draining.Go(func() {
-		err := sv.http.Serve(sv.listener)
+		err := sv.http.Serve(listener)
 		if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 			return
 		}

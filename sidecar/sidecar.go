@@ -71,18 +71,21 @@ type sidecar struct {
 	ready  chan struct{}    // closed by the first hello
 
 	mu        sync.Mutex
-	server    *server // bound port; nil: none
-	lastPort  int     // to be bound again if it can be (S5)
-	configErr error   // why there is no configuration
-	refusal   error   // why the last try to serve failed
+	server    *server   // bound port; nil: none
+	older     []*server // of ports before it that an edit gave up; calls in progress go on
+	lastPort  int       // to be bound again if it can be (S5)
+	configErr error     // why there is no configuration
+	refusal   error     // why the last try to serve failed
 	draining  sync.WaitGroup
 
-	editing     sync.Mutex // from reading or writing the configuration until it is in force; before mu
-	retired     []Secret   // tokens that were rotated away; guarded by editing
-	editFailed  bool       // the last edit was wrong, and told; guarded by editing
-	odd         []string   // what is odd about the configuration; guarded by editing
-	oddTold     bool       // the operator knows; guarded by editing
-	remembering sync.Mutex // memory leaves in the order it was true
+	editing     sync.Mutex               // from reading or writing the configuration until it is in force; before mu
+	retired     atomic.Pointer[[]string] // SHA-256 of tokens that were rotated away; stored under editing
+	editFailed  bool                     // the last edit was wrong, and told; guarded by editing
+	odd         []string                 // what is odd about the configuration; guarded by editing
+	oddTold     bool                     // the operator knows; guarded by editing
+	remembering sync.Mutex               // memory leaves in the order it was true
+
+	refusals refusals
 
 	switching     sync.Mutex // one llm/set at a time (D8)
 	saidInference string     // guarded by switching

@@ -122,9 +122,6 @@ func (t *terminal) called(e refhost.Event) {
 		c = &shownCall{name: printable(e.Name), arguments: printable(shorten(string(e.Arguments), 100))}
 		c.slow = time.AfterFunc(slowCall, func() { t.stillRunning(e.CallID) })
 		t.calls[e.CallID] = c
-	case refhost.EventRefused:
-		t.lineLocked("%s %s %s %s there is no such tool", time.Now().Format(timeFormat), t.paint(red, e.State),
-			printable(shorten(e.Name, 100)), t.paint(dim, printable(shorten(string(e.Arguments), 100))))
 	case refhost.EventDone, refhost.EventFailed, refhost.EventCancelled:
 		if c == nil {
 			return

@@ -12,7 +12,6 @@ import { Inference } from "./inference";
 import { registerOffline, settleModel } from "./offline";
 import { Operator } from "./operator";
 import * as p from "./protocol";
-import { Refusals } from "./refusals";
 import { idOf, Sessions } from "./sessions";
 import { binaryFor, Sidecar } from "./sidecar";
 
@@ -67,7 +66,6 @@ export class Bridge {
 		this.#sessions = new Sessions(host.registry);
 		this.#cards = new Cards(host);
 		this.#operator = new Operator(this.#sessions, () => host.logger);
-		const refusals = new Refusals(text => this.#operator.notice({ level: "info", text }));
 		this.#calls = new Calls(
 			host,
 			this.#sessions,
@@ -75,7 +73,6 @@ export class Bridge {
 			{
 				state: (callId, state) => this.#note(p.ToSidecar.toolState, { callId, state }),
 				progress: (callId, content) => this.#note(p.ToSidecar.toolProgress, { callId, content }),
-				refused: (name, why) => refusals.refused(name, why),
 			},
 			() => this.#api.getAllTools(),
 		);

@@ -49,8 +49,6 @@ interface Call {
 export interface Reports {
 	state(callId: string, state: string): void;
 	progress(callId: string, content: unknown[]): void;
-	/** It never ran, so it has no card. */
-	refused(name: string, why: string): void;
 }
 
 export class Calls {
@@ -100,11 +98,11 @@ export class Calls {
 		}
 		const main = this.sessions.main();
 		if (!main) {
-			return this.otherwise().some(tool => tool.name === name) ? { outcome: Outcome.noMain } : this.#notExposed(name);
+			return { outcome: this.otherwise().some(tool => tool.name === name) ? Outcome.noMain : Outcome.notExposed };
 		}
 		// getToolByName alone would also resolve aliases such as xd://bash (M5).
 		const tool = main.getAllToolNames().includes(name) ? main.getToolByName(name) : undefined;
-		if (!tool) return this.#notExposed(name);
+		if (!tool) return { outcome: Outcome.notExposed };
 
 		const call: Call = { id: callId, name, controller: new AbortController(), answered: false, asking: false };
 		this.#running.set(callId, call);
@@ -115,11 +113,6 @@ export class Calls {
 			this.#running.delete(callId);
 			if (call.asking) call.leave?.(); // it does not run any more, whatever the operator says to the question
 		}
-	}
-
-	#notExposed(name: string): Answer {
-		this.report.refused(name, "there is no such tool");
-		return { outcome: Outcome.notExposed };
 	}
 
 	/** The operator is being asked about a call, or has answered. */
@@ -143,12 +136,12 @@ export class Calls {
 	}
 
 	async #carryOut(call: Call, main: Session, tool: Tool, raw: unknown): Promise<Answer> {
-		if (deeper(raw, maxDepth)) return this.#invalid(call, new Error(`the arguments are nested deeper than ${maxDepth} levels`));
+		if (deeper(raw, maxDepth)) return invalid(`the arguments are nested deeper than ${maxDepth} levels`);
 		let args: unknown;
 		try {
 			args = this.host.validate(tool, { id: call.id, name: call.name, arguments: raw });
 		} catch (error) {
-			if (!tool.lenientArgValidation) return this.#invalid(call, error);
+			if (!tool.lenientArgValidation) return invalid(text(error));
 			args = raw; // the tool wants to judge by itself
 		}
 		if (!isExclusive(tool, args)) return this.#run(call, main, tool, args);
@@ -167,11 +160,6 @@ export class Calls {
 		} finally {
 			call.leave?.();
 		}
-	}
-
-	#invalid(call: Call, error: unknown): Answer {
-		this.report.refused(call.name, text(error));
-		return { outcome: Outcome.done, content: [{ type: "text", text: text(error) }], isError: true };
 	}
 
 	async #run(call: Call, main: Session, tool: Tool, args: unknown): Promise<Answer> {
@@ -251,6 +239,11 @@ export function tooLarge(content: unknown[], limit = maxLine - envelope): boolea
 	}
 	if (size > limit) return true;
 	return size > limit / 8 && Buffer.byteLength(JSON.stringify(content)) > limit;
+}
+
+/** It did not run, and has no card: the sidecar tells the operator. */
+function invalid(why: string): Answer {
+	return { outcome: Outcome.invalid, content: [{ type: "text", text: why }] };
 }
 
 /** Whether a call has to be alone, judged as the host's own loop judges it. */

@@ -10,6 +10,6 @@ import "embed"
 // folder, under the name a2mcp (a2mcp.exe on Windows).
 //
 //go:embed package.json bridge.ts calls.ts cards.ts change.ts channel.ts denial.ts exclusive.ts host.ts index.ts
-//go:embed inference.ts offline.ts operator.ts overrides.ts progress.ts protocol.ts redirects.ts refusals.ts sessions.ts
+//go:embed inference.ts offline.ts operator.ts overrides.ts progress.ts protocol.ts redirects.ts sessions.ts
 //go:embed sidecar.ts tripwire.ts
 var Files embed.FS

@@ -48,6 +48,7 @@ export const Outcome = {
 	notExposed: "not_exposed",
 	noMain: "no_main",
 	cancelled: "cancelled",
+	invalid: "invalid",
 } as const;
 
 export const ErrorCode = { methodNotFound: -32601, invalidParams: -32602, internal: -32603, protocolSkew: -32001 } as const;
@@ -167,6 +168,7 @@ export interface Status {
 export interface Memory {
 	port: number;
 	sessions: string[];
+	retired?: string[];
 }
 
 export interface Remember {

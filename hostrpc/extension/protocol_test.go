@@ -88,6 +88,7 @@ func protocolTS() string {
 	})
 	constants(&b, "Outcome", []string{
 		"done", proto.OutcomeDone, "notExposed", proto.OutcomeNotExposed, "noMain", proto.OutcomeNoMain, "cancelled", proto.OutcomeCancelled,
+		"invalid", proto.OutcomeInvalid,
 	})
 	fmt.Fprintf(&b, "\nexport const ErrorCode = { methodNotFound: %d, invalidParams: %d, internal: %d, protocolSkew: %d } as const;\n",
 		proto.CodeMethodNotFound, proto.CodeInvalidParams, proto.CodeInternal, proto.CodeProtocolSkew)

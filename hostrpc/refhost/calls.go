@@ -77,12 +77,15 @@ func (h *Host) call(conn context.Context, req *hostrpc.Request) {
 	}
 	t := h.find(name)
 	if t == nil {
-		h.opt.Called(Event{CallID: id, Name: name, Arguments: arguments, State: EventRefused})
 		_ = req.Reply([]byte(`{"outcome":"not_exposed"}`))
 		return
 	}
 	if h.liveMains() == 0 {
 		_ = req.Reply([]byte(`{"outcome":"no_main"}`))
+		return
+	}
+	if err := t.validate(arguments); err != nil {
+		_ = req.Reply([]byte(`{"outcome":"invalid","content":`), proto.TextContent(err.Error()), []byte(`}`))
 		return
 	}
 	ctx, cancel := context.WithCancel(conn) // a sidecar that dies takes its calls along
@@ -141,11 +144,8 @@ func (o outcome) reply(req *hostrpc.Request) {
 	}
 }
 
-// carryOut validates, queues, asks, runs.
+// carryOut queues, asks, runs.
 func (h *Host) carryOut(ctx context.Context, r *running, t *tool, arguments []byte) outcome {
-	if err := t.validate(arguments); err != nil {
-		return outcome{content: proto.TextContent(err.Error()), isError: true}
-	}
 	if t.exclusive {
 		select {
 		case h.exclusive <- struct{}{}:

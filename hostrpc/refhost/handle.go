@@ -67,7 +67,6 @@ const (
 	EventDone      = "done"
 	EventFailed    = "failed"
 	EventCancelled = "cancelled"
-	EventRefused   = "refused" // there is no such tool: it never started
 )
 
 func endState(isError bool) string {

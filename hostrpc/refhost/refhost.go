@@ -5,8 +5,8 @@
 //
 // A [Host] starts the sidecar, says hello, reports one main session and answers
 // what it is asked; a sidecar that dies is started again with what it had left
-// behind. Each call runs in a goroutine of its own: looked up by its exact name,
-// validated, queued if it is exclusive, approved if the operator wants to be
+// behind. Each call is looked up by its exact name and validated, and runs in a
+// goroutine of its own: queued if it is exclusive, approved if the operator wants to be
 // asked, run, answered. A call that is cancelled answers within a second,
 // whatever its tool is doing.
 package refhost
@@ -53,7 +53,7 @@ type Event struct {
 	CallID    string
 	Name      string
 	Arguments []byte // raw JSON, at the start
-	State     string // started, a state of proto.ToolState, done, failed, cancelled or refused
+	State     string // started, a state of proto.ToolState, done, failed or cancelled
 	Took      time.Duration
 }
 

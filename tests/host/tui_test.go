@@ -107,7 +107,7 @@ func TestTUI(t *testing.T) {
 	tui.shows(`xfer_status`)
 	save(t, "tui-card", tui)
 	b.call("nosuch\x1b[2J", nil)
-	tui.shows(`a call of nosuch\\u\{1b\}\[2J was refused: there is no such tool`) // M9, F4
+	tui.shows(`a call of nosuch\\x1b\[2J was refused: there is no such tool`) // M9, F4
 	save(t, "tui-refused", tui)
 
 	tui.press("/a2mcp ro")
@@ -215,7 +215,7 @@ func TestTUIDenied(t *testing.T) {
 	}
 	tui.press("/a2mcp allow", "Enter") // the operator has the last word (F3)
 	tui.press("Enter")
-	tui.shows(`this host uses its models again`)
+	tui.shows(`this host's own model is on again`)
 	tui.press("what is it now", "Enter")
 	waitFor(t, "a request to the model", func() bool { return model.count() > 0 })
 }

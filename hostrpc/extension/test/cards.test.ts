@@ -15,7 +15,7 @@ beforeEach(() => {
 	main = host.main();
 	cards = new Cards(host.real);
 	progress = [];
-	const reports = { state: () => {}, progress: (_id: string, content: unknown[]) => void progress.push(content), refused: () => {} };
+	const reports = { state: () => {}, progress: (_id: string, content: unknown[]) => void progress.push(content) };
 	calls = new Calls(host.real, new Sessions(host.real.registry), cards, reports, () => []);
 });
 afterEach(() => {

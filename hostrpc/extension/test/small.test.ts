@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { type Change, makeAll, takeBackAll } from "../change";
 import { Exclusive } from "../exclusive";
 import { fresh, Progress, progressPause } from "../progress";
-import { Refusals } from "../refusals";
 import { idOf, Sessions } from "../sessions";
 import { FakeContext, FakeHost, settle } from "./fake";
 
@@ -55,28 +54,6 @@ describe("changes", () => {
 		fails = "-a";
 		expect(() => takeBackAll([a, b, c])).toThrow("a: broken");
 		expect(log).toEqual(["-c", "-b", "-a", "+a", "+b", "+c"]);
-	});
-});
-
-describe("refusals", () => {
-	afterEach(() => {
-		jest.useRealTimers();
-	});
-
-	// M9, F4: what no card shows is told, but not as often as a caller likes, and never as he likes.
-	test("are told once a second, on one line", () => {
-		jest.useFakeTimers();
-		const said: string[] = [];
-		const refusals = new Refusals(text => said.push(text));
-		refusals.refused("ba\x1b[2Jsh", "Validation failed:\n  - n: must be text\u202e");
-		for (let n = 0; n < 3; n++) refusals.refused("x", "y");
-		expect(said).toEqual(["a2mcp: a call of ba\\u{1b}[2Jsh was refused: Validation failed: - n: must be text\\u{202e}"]);
-		jest.advanceTimersByTime(1_000);
-		expect(said.slice(1)).toEqual(["a2mcp: 3 more calls were refused"]);
-		jest.advanceTimersByTime(5_000);
-		refusals.refused("n".repeat(500), "");
-		expect(said).toHaveLength(3);
-		expect(said[2]?.length).toBeLessThan(220);
 	});
 });
 
