@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/a2mcp/a2mcp/audit"
@@ -57,7 +55,7 @@ func (cmd auditCmd) Run() error {
 		return report(err)
 	}
 	defer func() { _ = log.Close() }() // it was only read
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	v := &auditView{cmd: cmd, log: log, out: bufio.NewWriter(stdout), width: columns(os.Stdout), early: map[string]bool{}}
 	if cmd.Follow {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/a2mcp/a2mcp/hostrpc/refhost"
@@ -29,7 +27,7 @@ func (cmd demoCmd) Run() error {
 	if cmd.Port < 0 || cmd.Port > maxPort {
 		return report(failed(exitUsage, "%d is no port; give one from 1 to %d, or 0 for any free one", cmd.Port, maxPort))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	dir, err := cmd.folder()
 	if err != nil {
@@ -56,9 +54,7 @@ func (cmd demoCmd) Run() error {
 	opt := refhost.Options{
 		Command: []string{self, "sidecar"}, AgentDir: dir, Home: home, Cwd: cwd, Version: version(),
 		TestTools: cmd.TestTools, Notice: term.notice, Called: term.called,
-		Stderr: term.sidecarLine,
 	}
-	defer term.letGo(nil)
 	if cmd.Approve {
 		opt.Approve = term.approve
 	}
@@ -74,11 +70,7 @@ func (cmd demoCmd) Run() error {
 	case err := <-ready: // or it said why it does not serve
 		if err != nil && ctx.Err() == nil {
 			stop()
-			shown := term.hasShown(err)
-			if err = errors.Join(err, <-ended); shown {
-				return exitCode(1)
-			}
-			return err
+			return errors.Join(err, <-ended)
 		}
 	}
 	go term.read(ctx, host)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +46,7 @@ func (e errNotHere) Error() string { return string(e) }
 func (doctorCmd) Help() string {
 	return `Examines the chain link by link and stops at the first that is broken. It calls a tool that does not exist, so
 nothing runs and nobody is asked, and shares an empty folder for a moment if nothing is shared. Exit codes: 0 all is
-well, 1 something is broken and how to mend it was said.`
+well, 1 something is broken and how to mend it was said, 130 interrupted with Ctrl-C; other signals: 128 + their number.`
 }
 
 // Run is a2mcp doctor.
@@ -54,6 +55,8 @@ func (cmd doctorCmd) Run() error {
 	if err != nil {
 		return report(err)
 	}
+	ctx, stop := untilSignal()
+	defer stop()
 	running := runningBridges(dir)
 	d := &doctor{doctorCmd: cmd, dir: dir, here: len(running) > 0}
 	d.other = cmd.URL != "" && !slices.ContainsFunc(running, func(b bridge) bool { return sameOrigin(b.URL, cmd.URL) })
@@ -62,6 +65,11 @@ func (cmd doctorCmd) Run() error {
 			d.client.end()
 		}
 	}()
+	return d.examine(ctx)
+}
+
+// examine goes through the stages until one fails or ctx ends.
+func (d *doctor) examine(whole context.Context) error {
 	for _, stage := range []struct {
 		name string
 		run  func(context.Context) (string, error)
@@ -77,9 +85,12 @@ func (cmd doctorCmd) Run() error {
 		{"share", d.share},
 		{"tunnel", d.tunnel},
 	} {
-		ctx, done := cmd.Timeout.context(context.Background())
+		ctx, done := d.Timeout.context(whole)
 		found, err := stage.run(ctx)
 		done()
+		if code, yes := interrupted(whole); yes {
+			return report(failed(code, "interrupted"))
+		}
 		var notHere errNotHere
 		switch {
 		case errors.As(err, &notHere):
@@ -272,17 +283,18 @@ func (d *doctor) share(ctx context.Context) (string, error) {
 	}
 	defer os.RemoveAll(dir)
 	text, isError, err := d.callTool(ctx, "xfer_share", fmt.Sprintf(`{"path":%s,"ttlSeconds":60,"readOnly":true}`, proto.Encode(dir)))
-	switch {
-	case err != nil:
-		return "", err
-	case isError:
+	if isError {
 		return "", errNotHere(text)
 	}
-	defer func() { _, _, _ = d.callTool(ctx, "xfer_stop", `{}`) }() // its time to live ends it too
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(d.client.url, "/")+"/xfer/?json", http.NoBody)
+	defer d.unshare() // also where no answer came
 	if err != nil {
 		return "", err
 	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.client.url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	req.URL = req.URL.ResolveReference(&url.URL{Path: "/xfer/", RawQuery: "json"}) // the bridge may have any path (H1)
 	d.client.headers(req)
 	resp, err := d.client.http.Do(req)
 	if err != nil {
@@ -293,6 +305,14 @@ func (d *doctor) share(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("a shared folder was answered with %s; see the host's log", resp.Status)
 	}
 	return "a folder was shared, listed and closed", nil
+}
+
+// unshare ends the doctor's share, after a signal too. If it cannot, the share's time
+// to live does.
+func (d *doctor) unshare() {
+	ctx, done := context.WithTimeout(context.Background(), 2*time.Second)
+	defer done()
+	_, _, _ = d.callTool(ctx, "xfer_stop", `{}`)
 }
 
 func (d *doctor) tunnel(context.Context) (string, error) {

@@ -28,9 +28,8 @@ func interrupted(ctx context.Context) (code int, yes bool) {
 
 // untilSignal is a context that ends with Ctrl-C and the signals that end programs,
 // but for those that whoever started this one ignores (nohup). The second signal ends
-// the program at once. A broken pipe is from now on an error of the one who writes.
+// the program at once.
 func untilSignal() (ctx context.Context, stop func()) {
-	signal.Ignore(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	came := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {

@@ -23,18 +23,14 @@ type terminal struct {
 	in     io.Reader
 	quiet  bool // JSON mode: only questions and answers are shown
 	asks   bool // before a tool writes or runs anything
-	once   bool // notices and the sidecar's lines are on one terminal
 	colour bool
 
 	mu        sync.Mutex
 	out       io.Writer
-	errors    io.Writer
 	calls     map[string]*shownCall
 	questions []*question // approvals that wait for an answer
 	asked     int
 	deaf      bool // the input has ended
-	held      []*said
-	noticed   said
 }
 
 type shownCall struct {
@@ -44,8 +40,7 @@ type shownCall struct {
 
 func newTerminal(out *os.File, in io.Reader, quiet, asks bool) *terminal {
 	return &terminal{
-		in: in, quiet: quiet, asks: asks, out: out, errors: os.Stderr, calls: map[string]*shownCall{},
-		once: !quiet && columns(out) > 0 && columns(os.Stderr) > 0, colour: isTerminal(out) && colours(),
+		in: in, quiet: quiet, asks: asks, out: out, calls: map[string]*shownCall{}, colour: isTerminal(out) && colours(),
 	}
 }
 
@@ -109,7 +104,6 @@ func (t *terminal) notice(level, text string) {
 		colour = yellow
 	}
 	t.lineLocked("%s %s", time.Now().Format(timeFormat), t.paint(colour, printable(text)))
-	t.noticedLocked(text)
 }
 
 // called shows a call when it ends, or while it is running if that takes long.

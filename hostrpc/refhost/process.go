@@ -84,9 +84,9 @@ func (h *Host) runOnce(ctx context.Context) (answered bool, err error) {
 	h.mu.Lock()
 	h.pid = cmd.Process.Pid
 	h.mu.Unlock()
-	lines := make(chan struct{})
+	silent := make(chan struct{}) // closed at the end of its standard error
 	go func() {
-		defer close(lines)
+		defer close(silent)
 		for lines := bufio.NewReader(stderr); ; {
 			line, _, err := lines.ReadLine() // one that is very long comes in pieces
 			if err != nil {
@@ -99,7 +99,7 @@ func (h *Host) runOnce(ctx context.Context) (answered bool, err error) {
 	_ = stdin.Close() // the end of input is the sidecar's end
 	kill := time.AfterFunc(lastWait, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
-	<-lines
+	<-silent
 	if waitErr := cmd.Wait(); err == nil {
 		err = waitErr
 	}
