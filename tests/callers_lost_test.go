@@ -156,8 +156,8 @@ func TestCallersToken(t *testing.T) {
 	}
 }
 
-// A5: a proxy of the environment does not see the token for a loopback address, and is
-// asked for another.
+// C1: a proxy of the environment does not see the token for a loopback address, nor for
+// what only the system knows to be one; for another it is asked.
 func TestCallersAskNoProxyForLoopback(t *testing.T) {
 	server := fakeBridge(t, answerText("hello", false))
 	var asked atomic.Int32
@@ -172,7 +172,13 @@ func TestCallersAskNoProxyForLoopback(t *testing.T) {
 				t.Errorf("%s, %s: the proxy was asked %d times; %+v", name, host, n, got)
 			}
 		}
-		got := runCaller(t, env, append(argv, "--url", "http://bridge.invalid/", "echo")...)
+		for _, host := range []string{"127.1", "2130706433", "127.0.0.01", "0x7f.0.0.0x1", "0X7F000001", "127.1.", "localhost."} {
+			got := runCaller(t, env, append(argv, "--url", "http://"+host+":"+port+"/", "echo")...)
+			if n := asked.Swap(0); got.code != 2 || n != 0 || !strings.Contains(got.stderr, "written in full") {
+				t.Errorf("%s, %s: the proxy was asked %d times; %+v", name, host, n, got)
+			}
+		}
+		got := runCaller(t, env, append(argv, "--url", "http://bridge_1.invalid/", "echo")...)
 		if n := asked.Swap(0); got.code != 6 || n != 1 {
 			t.Errorf("%s, elsewhere: the proxy was asked %d times; %+v", name, n, got)
 		}

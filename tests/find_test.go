@@ -56,7 +56,7 @@ func TestFindingTheNearestBridge(t *testing.T) {
 	}
 }
 
-// A5: the token of the agent folder goes to its own bridges alone, unless it was given.
+// C1: the token of the agent folder goes to its own bridges alone, unless it was given.
 func TestOwnTokenGoesToOwnBridges(t *testing.T) {
 	agent, tokens := t.TempDir(), filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(tokens, []byte("given"), 0o600); err != nil {

@@ -3,12 +3,16 @@ package main
 import (
 	"encoding/json"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/a2mcp/a2mcp/sidecar"
@@ -21,14 +25,16 @@ type target struct {
 	agentFolder
 }
 
-// connect finds the bridge.
+// connect finds the bridge. From then on a broken pipe is an error of the one who
+// writes: the session is given back, and the exit code tells.
 func (t target) connect() (*client, error) {
+	signal.Ignore(syscall.SIGPIPE)
 	token, err := t.givenToken()
 	if err != nil {
 		return nil, err
 	}
 	if t.URL != "" && !isAddress(t.URL) {
-		return nil, failed(exitUsage, "%q is no address; write http://HOST:PORT/", t.URL)
+		return nil, failed(exitUsage, "%q is no address; write http://HOST:PORT/ with a name or an IP address written in full", t.URL)
 	}
 	if t.URL != "" && token != "" {
 		return newClient(t.URL, token), nil
@@ -56,11 +62,25 @@ func (t target) connect() (*client, error) {
 
 func isAddress(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !isHost(u.Hostname()) {
 		return false
 	}
 	_, err = strconv.ParseUint(u.Port(), 10, 16)
 	return err == nil || u.Port() == ""
+}
+
+// hostName is a name as DNS has them (RFC 1123), or with underscores, as containers
+// have them.
+var hostName = regexp.MustCompile(`^[a-zA-Z0-9_]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9_])?(\.[a-zA-Z0-9_]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9_])?)*$`)
+
+// shortAddress is a last label that makes an address in short of a host, such as 127.1:
+// the rule for proxies does not see that it is loopback (C1).
+var shortAddress = regexp.MustCompile(`^([0-9]+|0[xX][0-9a-fA-F]*)$`)
+
+// isHost reports whether a host is an address written in full or a name.
+func isHost(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || hostName.MatchString(host) && !shortAddress.MatchString(host[strings.LastIndex(host, ".")+1:])
 }
 
 // sameOrigin reports whether two addresses lead to the same port of the same host by

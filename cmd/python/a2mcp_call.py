@@ -27,7 +27,6 @@ import json
 import os
 import re
 import signal
-import socket
 import ssl
 import sys
 import threading
@@ -97,12 +96,13 @@ class AsItComes(urllib.request.HTTPErrorProcessor):
 
 
 def is_loopback(host):
-    try:
-        numeric = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)[0][4][0]  # 127.1 too
-        address = ipaddress.ip_address(numeric.partition("%")[0])
-    except (OSError, ValueError):
-        return host.lower() == "localhost"
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+    """None if it is neither an address in full nor a name: where 127.1 leads, which ends in a number, the system knows."""
+    with contextlib.suppress(ValueError):
+        address = ipaddress.ip_address(host.partition("%")[0])
+        return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+    labels = host.split(".")
+    named = all(re.fullmatch("[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", label) for label in labels)
+    return host == "localhost" if named and not re.fullmatch("[0-9]+|0x[0-9a-f]*", labels[-1]) else None
 
 
 def field(value, key, kind):
@@ -295,9 +295,9 @@ def read_token(file):
 def check_address(url):
     with contextlib.suppress(ValueError):  # of the port, or of brackets
         parts = urllib.parse.urlsplit(url)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and re.fullmatch("[!-~]+", url):
+        if parts.scheme in ("http", "https") and is_loopback(parts.hostname or "") is not None and parts.port != 0 and re.fullmatch("[!-~]+", url):
             return url
-    raise Failure(USAGE, f"{url!r} is no address; give --url or set A2MCP_URL to http://HOST:PORT/")
+    raise Failure(USAGE, f"{url!r} is no address; give --url or set A2MCP_URL to http://HOST:PORT/ with a name or an IP address written in full")
 
 
 def save(folder, tool, index, image, kind):
