@@ -70,9 +70,12 @@ func createConfig(path string) error {
 	return nil
 }
 
-// writeToken puts a token into the file and leaves every other byte of it as it
-// is.
 func writeToken(path string, token Secret) error {
+	return setMember(path, "token", proto.Encode(string(token)))
+}
+
+// setMember puts a member into the file and leaves every other byte of it as it is.
+func setMember(path, name string, value []byte) error {
 	target, err := filepath.EvalSymlinks(path) // the file, not a link to it, is replaced
 	if err != nil {
 		return fmt.Errorf("finding the configuration: %w", err)
@@ -84,7 +87,7 @@ func writeToken(path string, token Secret) error {
 	if !proto.Valid(data) || !proto.IsObject(trimSpace(data)) { // somebody is just writing it
 		return fmt.Errorf("%s is not a JSON object now; mend it first", path)
 	}
-	temp, err := writeBeside(target, withToken(data, token))
+	temp, err := writeBeside(target, withMember(data, name, value))
 	if err != nil {
 		return err
 	}
@@ -113,20 +116,19 @@ func linkTarget(path string) string {
 	return path
 }
 
-// withToken sets the member token of a valid configuration.
-func withToken(data []byte, token Secret) []byte {
-	quoted := proto.Encode(string(token))
-	if old := proto.Member(data, "token"); old != nil {
+// withMember sets a member of a valid configuration, whose name needs no escapes.
+func withMember(data []byte, name string, value []byte) []byte {
+	if old := proto.Member(data, name); old != nil {
 		at := cap(data) - cap(old) // old is a slice of data
 		out := append([]byte(nil), data[:at]...)
-		return append(append(out, quoted...), data[at+len(old):]...)
+		return append(append(out, value...), data[at+len(old):]...)
 	}
 	open := 0
 	for data[open] != '{' {
 		open++
 	}
 	out := append([]byte(nil), data[:open+1]...)
-	out = append(append(out, "\n  \"token\": "...), quoted...)
+	out = append(append(out, "\n  \""+name+"\": "...), value...)
 	for range proto.Members(data) { // there are others: the new one stands before them
 		out = append(out, ',')
 		break

@@ -3,7 +3,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -40,7 +39,7 @@ func (d *demo) asks(sid, id, arguments string) <-chan string {
 	return text
 }
 
-// M6: an answer is for the question that the operator saw: by its number, or where
+// An answer is for the question that the operator saw: by its number, or where
 // there is but one and it could be read. One that goes away is withdrawn.
 func TestDemoQuestionsAreNumbered(t *testing.T) {
 	d := startJSON(t, "--approve")
@@ -87,7 +86,7 @@ func TestDemoQuestionsAreNumbered(t *testing.T) {
 	}
 }
 
-// F4, M6: what is approved is on the screen, whatever stands before it.
+// F4: what is approved is on the screen, whatever stands before it.
 func TestDemoQuestionsAreWhole(t *testing.T) {
 	d := startJSON(t, "--approve")
 	sid := d.session(t)
@@ -173,7 +172,7 @@ func TestDemoCannotServe(t *testing.T) {
 	}
 }
 
-// F1, F2: the port goes into the configuration, through links and past what others
+// F1: the port goes into the configuration, as it is written there, through links and past what others
 // have put beside it, but not while a bridge is running with it.
 func TestDemoPort(t *testing.T) {
 	folder, port := t.TempDir(), freePort(t)
@@ -184,7 +183,7 @@ func TestDemoPort(t *testing.T) {
 		}
 		return path
 	}
-	target, victim := put("target.json", `{"auditKeep": 2}`), put("victim", "mine")
+	target, victim := put("target.json", `{"auditKeep":  2}`), put("victim", "mine")
 	config, log := filepath.Join(folder, "link.json"), filepath.Join(folder, "the.log")
 	if err := os.Symlink(filepath.Base(target), config); err != nil {
 		t.Fatal(err)
@@ -195,9 +194,8 @@ func TestDemoPort(t *testing.T) {
 	t.Setenv("A2MCP_CONFIG", config)
 	t.Setenv("A2MCP_AUDIT", log)
 	d := startJSON(t, "--port", port)
-	var fields map[string]any
 	data, err := os.ReadFile(target)
-	if err != nil || json.Unmarshal(data, &fields) != nil || fmt.Sprint(fields["port"], fields["auditKeep"]) != port+" 2" || !strings.HasSuffix(d.url, ":"+port+"/") {
+	if err != nil || !strings.Contains(string(data), `"port": `+port+`,`) || !strings.HasSuffix(string(data), `"auditKeep":  2}`) || !strings.HasSuffix(d.url, ":"+port+"/") {
 		t.Errorf("%s: %s %v", d.url, data, err)
 	}
 	if _, err := os.Readlink(config); err != nil {
@@ -214,7 +212,7 @@ func TestDemoPort(t *testing.T) {
 	}
 }
 
-// F2: a second demo with a folder does not move the bridge of the first.
+// A second demo with a folder does not move the bridge of the first.
 func TestDemoTwice(t *testing.T) {
 	port := freePort(t)
 	first := startJSON(t, "--port", port)

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/a2mcp/a2mcp/proto"
+	"github.com/a2mcp/a2mcp/sidecar"
 )
 
 const maxPort = 65535
@@ -41,62 +38,8 @@ func (cmd demoCmd) folder() (string, error) {
 		}
 		return dir, nil
 	}
-	if err := setPort(config, cmd.Port); err != nil {
+	if err := sidecar.SetPort(config, cmd.Port); err != nil {
 		return "", fmt.Errorf("writing the port into %s: %w", config, err)
 	}
 	return dir, nil
-}
-
-// setPort writes the port into a configuration that has another one. What else is
-// in the file stays; one that is no object is left for the sidecar to complain of.
-func setPort(path string, port int) error {
-	fields := map[string]json.RawMessage{}
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return err
-	case json.Unmarshal(data, &fields) != nil || fields == nil: // null is no object either
-		return nil
-	}
-	wanted := proto.Encode(port)
-	if string(fields["port"]) == string(wanted) || fields["port"] == nil && port == 0 {
-		return nil
-	}
-	fields["port"] = wanted
-	whole, err := json.MarshalIndent(fields, "", "  ")
-	if err != nil {
-		return err
-	}
-	return replaceFile(linkTarget(path), append(whole, '\n'))
-}
-
-// linkTarget follows symbolic links, so that the file is replaced and no link, also
-// where it is yet to be made.
-func linkTarget(path string) string {
-	for range 16 { // links in a row
-		next, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(next) {
-			next = filepath.Join(filepath.Dir(path), next)
-		}
-		path = next
-	}
-	return path
-}
-
-// replaceFile puts a file in place whole, by way of a private one beside it.
-func replaceFile(path string, data []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".a2mcp-*") // made with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // gone already where all went well
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }
