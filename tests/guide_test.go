@@ -4,7 +4,6 @@ package tests
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -20,13 +19,19 @@ import (
 // language; a second one says what trying it takes, and so which test tries it.
 type example struct{ page, language, needs, text string }
 
-// triedIn is which file runs the examples of a kind. What no tool is needed for
-// but a shell, curl and Python, TestGuides here runs.
+// kind is what the info string says.
+func (e example) kind() string { return strings.TrimSpace(e.language + " " + e.needs) }
+
+// runners are what TestGuides runs, kind by kind: what takes no tool but a shell, curl
+// and Python.
+var runners = map[string]func(*reader, *testing.T, example){
+	"sh": (*reader).script, "console": (*reader).session, "sh make": (*reader).targets,
+}
+
+// triedIn is which file of another module runs the examples of a kind.
 var triedIn = map[string]string{
-	"sh": "guide_test.go", "console": "guide_test.go", "json": "guide_test.go",
-	"sh make": "guide_test.go", // the targets; .ci/run and first-call.sh make them
-	"sh npm":  "clients/guide_test.go", "js npm": "clients/guide_test.go", "json npm": "clients/guide_test.go",
-	"sh ssh": "clients/guide_test.go", "python": "clients/guide_test.go",
+	"sh npm": "clients/guide_test.go", "js npm": "clients/guide_test.go", "json npm": "clients/guide_test.go",
+	"sh ssh": "clients/guide_test.go", "python": "clients/guide_test.go", "json claude": "clients/guide_test.go",
 	"sh omp": "host/guide_test.go", "json omp": "host/client_test.go",
 }
 
@@ -76,25 +81,13 @@ func TestExamplesAreTried(t *testing.T) {
 	seen := map[string]int{}
 	examples(t, func(e example) {
 		seen[e.page]++
-		kind := strings.TrimSpace(e.language + " " + e.needs)
-		file, known := triedIn[kind]
-		if !known {
-			t.Errorf("%s: no test runs an example of the kind %q:\n%s", e.page, kind, e.text)
-			return
-		}
-		if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), `"`+kind+`"`) {
-			t.Errorf("%s does not run examples of the kind %q (%v)", file, kind, err)
-		}
-		if kind == "sh make" {
-			for line := range strings.Lines(e.text) {
-				command, _, _ := strings.Cut(line, "#")
-				if out, err := exec.Command("make", append([]string{"-C", "..", "-n"}, strings.Fields(command)[1:]...)...).CombinedOutput(); err != nil {
-					t.Errorf("%s: %s: %v\n%s", e.page, line, err, out)
-				}
-			}
-		}
-		if kind == "json" && !json.Valid([]byte(e.text)) {
-			t.Errorf("%s: not JSON:\n%s", e.page, e.text)
+		file, known := triedIn[e.kind()]
+		switch data, err := os.ReadFile(file); {
+		case runners[e.kind()] != nil:
+		case !known:
+			t.Errorf("%s: no test runs an example of the kind %q:\n%s", e.page, e.kind(), e.text)
+		case err != nil || !strings.Contains(string(data), `"`+e.kind()+`"`):
+			t.Errorf("%s does not run examples of the kind %q (%v)", file, e.kind(), err)
 		}
 	})
 	if seen["../README.md"] < 5 || seen["../httpfront/CLIENTS.md"] < 10 {
@@ -121,16 +114,22 @@ func TestCommandsInProse(t *testing.T) {
 	}
 }
 
-// guidePlace is what the pages presume: a checkout with bin/a2mcp, a home folder,
-// a demo that is running, and some files to move.
-func guidePlace(t *testing.T) (d *demo, dir string, env []string) {
+// reader is somebody who does what a page says, with what the pages presume: a checkout
+// with bin/a2mcp, a home folder, a demo that is running, and some files to move.
+type reader struct {
+	demo *demo
+	dir  string
+	env  []string
+}
+
+func newReader(t *testing.T) *reader {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	home, dir := t.TempDir(), t.TempDir()
-	d = startDemo(t, "--agent-dir", filepath.Join(home, ".cache/a2mcp/demo"))
+	d := startDemo(t, "--agent-dir", filepath.Join(home, ".cache/a2mcp/demo"))
 	waitFor(t, func() bool { return strings.Contains(d.out.String(), "Calls show up here") })
 	shown := regexp.MustCompile(`export A2MCP_URL=(\S+) A2MCP_TOKEN=(\S+)`).FindStringSubmatch(d.out.String())
 	d.url, d.token = shown[1], shown[2]
@@ -146,54 +145,68 @@ func guidePlace(t *testing.T) (d *demo, dir string, env []string) {
 		os.Symlink(filepath.Join(root, "cmd"), filepath.Join(dir, "cmd"))); err != nil {
 		t.Fatal(err)
 	}
-	return d, dir, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "A2MCP_URL=" + d.url, "A2MCP_TOKEN=" + d.token, "NO_PROXY=*"}
+	return &reader{d, dir, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "A2MCP_URL=" + d.url, "A2MCP_TOKEN=" + d.token, "NO_PROXY=*"}}
 }
 
-// TestGuides runs the examples that need nothing but a shell, curl and Python 3,
-// page by page, in order (C1).
+// TestGuides runs the examples that have a runner, page by page, in order (C1).
 func TestGuides(t *testing.T) {
 	byPage := map[string][]example{}
 	examples(t, func(e example) {
-		if e.needs == "" && (e.language == "sh" || e.language == "console") {
+		if runners[e.kind()] != nil {
 			byPage[e.page] = append(byPage[e.page], e)
 		}
 	})
 	for page, list := range byPage {
 		t.Run(page, func(t *testing.T) {
-			d, dir, env := guidePlace(t)
-			script := func(text string) string {
-				t.Helper()
-				ctx, done := context.WithTimeout(t.Context(), time.Minute)
-				defer done()
-				// The line that the demo printed stands in the environment.
-				text = regexp.MustCompile(`(?m)^export A2MCP_URL=.*$`).ReplaceAllString(text, "")
-				cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", text)
-				cmd.Dir, cmd.Env = dir, env
-				out, err := cmd.CombinedOutput()
-				if err != nil {
-					t.Errorf("%s\n%v\n%s", text, err, out)
-				}
-				if strings.Contains(string(out), `"error"`) || strings.Contains(string(out), `"isError":true`) || strings.Contains(string(out), d.token) {
-					t.Errorf("%s\nprinted:\n%s", text, out)
-				}
-				return string(out)
-			}
+			r := newReader(t)
 			for _, e := range list {
-				if e.language == "sh" {
-					script(e.text)
-					continue
-				}
-				for _, step := range prompt.Split(e.text, -1)[1:] {
-					command, want, _ := strings.Cut(step, "\n")
-					if got := script(command); want != "" && !likeness(want).MatchString(got) {
-						t.Errorf("%s: %s\nprints:\n%s\nnot:\n%s", page, command, got, want)
-					}
-				}
+				runners[e.kind()](r, t, e)
 			}
 		})
 	}
 	if len(byPage) < 2 {
 		t.Errorf("%d pages", len(byPage))
+	}
+}
+
+// shell runs a script and returns what it prints.
+func (r *reader) shell(t *testing.T, text string) string {
+	t.Helper()
+	ctx, done := context.WithTimeout(t.Context(), time.Minute)
+	defer done()
+	// The line that the demo printed stands in the environment.
+	text = regexp.MustCompile(`(?m)^export A2MCP_URL=.*$`).ReplaceAllString(text, "")
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", text)
+	cmd.Dir, cmd.Env = r.dir, r.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s\n%v\n%s", text, err, out)
+	}
+	if strings.Contains(string(out), `"error"`) || strings.Contains(string(out), `"isError":true`) || strings.Contains(string(out), r.demo.token) {
+		t.Errorf("%s\nprinted:\n%s", text, out)
+	}
+	return string(out)
+}
+
+func (r *reader) script(t *testing.T, e example) { r.shell(t, e.text) }
+
+// session runs what stands behind the prompts of a terminal, and compares.
+func (r *reader) session(t *testing.T, e example) {
+	for _, step := range prompt.Split(e.text, -1)[1:] {
+		command, want, _ := strings.Cut(step, "\n")
+		if got := r.shell(t, command); want != "" && !likeness(want).MatchString(got) {
+			t.Errorf("%s: %s\nprints:\n%s\nnot:\n%s", e.page, command, got, want)
+		}
+	}
+}
+
+// targets asks make whether it has them; .ci/run and first-call.sh make them.
+func (r *reader) targets(t *testing.T, e example) {
+	for line := range strings.Lines(e.text) {
+		command, _, _ := strings.Cut(line, "#")
+		if out, err := exec.Command("make", append([]string{"-C", "..", "-n"}, strings.Fields(command)[1:]...)...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %s: %v\n%s", e.page, line, err, out)
+		}
 	}
 }
 

@@ -126,6 +126,23 @@ func TestGuideRemote(t *testing.T) {
 	}
 }
 
+// TestGuideProject: Claude Code takes the .mcp.json of a project, asks, and connects
+// once that is allowed.
+func TestGuideProject(t *testing.T) {
+	b := startBridge(t)
+	for _, text := range shown(t, "json claude") {
+		for settings, want := range map[string]string{
+			`{}`: "Pending approval", `{"enabledMcpjsonServers": ["a2mcp"]}`: "✔ Connected",
+		} {
+			out := b.run(t, "mkdir ~/.claude && echo '"+settings+"' >~/.claude/settings.json\n"+
+				"cat >.mcp.json <<'end'\n"+text+"end\nclaude mcp list")
+			if !regexp.MustCompile(`(?m)^a2mcp: .*` + want).MatchString(out) {
+				t.Errorf("with %s claude mcp list says\n%s", settings, out)
+			}
+		}
+	}
+}
+
 // TestGuideSSH: the way through a port forward, with the real ssh and a server of
 // this test (C1).
 func TestGuideSSH(t *testing.T) {
