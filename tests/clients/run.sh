@@ -17,4 +17,6 @@ if [ ! -e "$cache/done" ]; then
 fi
 make -C "$root" --no-print-directory build
 go vet ./...
+python3 -c 'from mcp.client.streamable_http import streamable_http_client' 2>/dev/null ||
+  echo "not run: the Python SDK's example (python3 has no module mcp)"
 A2MCP="$root/bin/a2mcp" A2MCP_NPM="$cache/node_modules" go test -count=1 ./...
