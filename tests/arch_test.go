@@ -32,7 +32,7 @@ var mayImport = map[string]struct{ ours, others []string }{
 	"hostrpc/refhost":   {ours: []string{"proto", "hostrpc"}},
 	"httpfront":         {ours: []string{"proto", "audit"}, others: []string{"github.com/google/uuid"}},
 	"sidecar":           {ours: []string{"proto", "audit", "files", "files/child", "files/dufs", "files/obtain", "hostrpc", "httpfront"}, others: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
-	"cmd/a2mcp":         {ours: []string{"proto", "audit", "sidecar", "hostrpc/refhost", "hostrpc/extension"}, others: []string{"github.com/alecthomas/kong", "github.com/jotaen/kong-completion", "github.com/posener/complete", "golang.org/x/sys"}},
+	"cmd/a2mcp":         {ours: []string{"proto", "audit", "sidecar", "hostrpc/refhost", "hostrpc/extension"}, others: []string{"github.com/alecthomas/kong", "golang.org/x/sys"}},
 }
 
 // sources calls f for every Go file of the product that is no test.

@@ -29,14 +29,15 @@ func newShellUser(t *testing.T, env ...string) shellUser {
 	return shellUser{home: home, env: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}, env...)}
 }
 
-// complete returns what the binary prints for a line with the cursor at its end, the
-// candidates in order of their names. It may print nothing else.
+// complete returns what the binary prints for a line with the cursor at its end or at
+// |, the candidates in order of their names. It may print nothing else.
 func (u shellUser) complete(t *testing.T, line string, args ...string) string {
 	t.Helper()
 	var out, stderr bytes.Buffer
 	cmd := exec.Command(binary(t), args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = u.home, &out, &stderr
-	cmd.Env = append(slices.Clone(u.env), "COMP_LINE="+line, "COMP_POINT="+strconv.Itoa(len(line)))
+	before, after, _ := strings.Cut(line, "|")
+	cmd.Env = append(slices.Clone(u.env), "COMP_LINE="+before+after, "COMP_POINT="+strconv.Itoa(len(before)))
 	began := time.Now()
 	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
 		t.Errorf("%q: %v, stderr %q", line, err, stderr.String())
@@ -74,11 +75,14 @@ func TestCompletionOfTheCommandLine(t *testing.T) {
 		{"a2mcp config check ", ""},
 		{"a2mcp version ", ""},
 		{"a2mcp nonsense", ""},
-		// No bridge runs, and no log is there.
+		{"a2mcp nonsense ", ""},
+		{"a2mcp co|nonsense version", "completion config"},
+		// No bridge runs.
 		{"a2mcp call ", ""},
 		{"a2mcp call --help ", ""},
 		{"a2mcp call --timeout soon ", ""},
-		{"a2mcp audit --tool ", ""},
+		{"a2mcp version x ", ""},
+		{"a2mcp config check -", "--agent-dir --help --profile --version -h"},
 	} {
 		for _, args := range [][]string{nil, {"a2mcp", "word", "previous"}} { // as zsh and fish start it; as bash does
 			if got := u.complete(t, c.line, args...); got != c.want {
@@ -88,8 +92,8 @@ func TestCompletionOfTheCommandLine(t *testing.T) {
 	}
 }
 
-// The tools of the bridge that the flags, the environment or the agent folder name,
-// and those in its log. Nothing is left of the question: no session, no record.
+// The tools of the bridge that the flags, the environment or the agent folder name.
+// Nothing is left of the question: no session, no record.
 func TestCompletionOfTools(t *testing.T) {
 	d := startDemo(t, "--json")
 	waitFor(t, func() bool { return strings.Contains(d.out.String(), "\n") })
@@ -116,12 +120,6 @@ func TestCompletionOfTools(t *testing.T) {
 	}
 	if log := d.log(); len(log) > 0 {
 		t.Errorf("the log says\n%s", log)
-	}
-	if out, err := exec.Command(binary(t), "call", "--agent-dir", d.dir, "bash", "command=true").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if got := byFolder.complete(t, "a2mcp audit --errors --tool "); got != "bash" {
-		t.Errorf("the tools in the log are %q", got)
 	}
 	if _, err := io.WriteString(d.stdin, "/a2mcp\n"); err != nil {
 		t.Fatal(err)
@@ -208,6 +206,25 @@ ask 'a2mcp call --token-file to'
 	}
 }
 
+// The line for fish, in a real one, which offers files beside the candidates.
+func TestCompletionInFish(t *testing.T) {
+	fish, err := exec.LookPath("fish")
+	if err != nil {
+		t.Skip("fish is not here")
+	}
+	u := newShellUser(t)
+	cmd := exec.Command(fish, "--no-config", "-c", binary(t)+` completion -c fish | source
+complete -C "a2mcp co"; complete -C "a2mcp completion "; complete -C "a2mcp call --token-file fi"`)
+	if err := os.WriteFile(filepath.Join(u.home, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Dir, cmd.Env = u.home, u.env
+	out, err := cmd.CombinedOutput()
+	if want := "completion\nconfig\nbash\nfile\nfish\nzsh\nfile\n"; err != nil || string(out) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
+	}
+}
+
 // What is printed for a shell; a path that would need quotes there is refused.
 func TestCompletionCode(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), "a b", "a2mcp")
@@ -222,7 +239,7 @@ func TestCompletionCode(t *testing.T) {
 		{binary(t), "/bin/sh", "completion zsh", "below `autoload -Uz compinit && compinit`"},
 		{binary(t), "/bin/sh", "completion -c", "complete -o default -o bashdefault -C " + binary(t) + " a2mcp\n"},
 		{binary(t), "/bin/sh", "completion -c zsh", "bashcompinit\ncomplete -o default "},
-		{binary(t), "/bin/sh", "completion -c fish", "-F\nfunction __complete_a2mcp\n"},
+		{binary(t), "/bin/sh", "completion -c fish", "function __complete_a2mcp\n"},
 		{odd, "/bin/sh", "completion -c", "cannot stand in the code for a shell; put a2mcp where"},
 	} {
 		cmd := exec.Command(c.bin, strings.Fields(c.args)...)

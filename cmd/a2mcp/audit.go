@@ -30,7 +30,7 @@ type auditCmd struct {
 	Pending bool     `help:"Calls that started and have not ended, with their age."`
 	Errors  bool     `help:"Calls that ended with an error. With --pending: either."`
 	Since   since    `help:"Calls that started or ended since then: 10m, 2h, 3d, or an RFC 3339 time." placeholder:"TIME"`
-	Tool    []string `help:"Calls of this tool; may be repeated." placeholder:"NAME" sep:"none" completion-predictor:"logged-tool"`
+	Tool    []string `help:"Calls of this tool; may be repeated." placeholder:"NAME" sep:"none"`
 	SID     string   `name:"sid" help:"Calls of this session; the beginning of its id is enough." placeholder:"ID"`
 	Follow  bool     `short:"f" help:"Go on with calls as they come, until Ctrl-C."`
 	JSON    bool     `name:"json" help:"One JSON object a call: ts, id, sid, tool, state, ms, args."`

@@ -16,7 +16,7 @@ import (
 // callCmd calls one tool and prints what it answers.
 type callCmd struct {
 	target
-	Name      string   `arg:"" help:"Name of the tool; a2mcp tools lists them." completion-predictor:"offered-tool"`
+	Name      string   `arg:"" help:"Name of the tool; a2mcp tools lists them."`
 	Arguments []string `arg:"" optional:"" help:"key=text, or key:=JSON for a number, a list or anything else." placeholder:"key=value"`
 	JSON      string   `name:"json" help:"All arguments as one JSON object, - for standard input." placeholder:"OBJECT" xor:"arguments"`
 	Timeout   limit    `help:"How long to wait, in seconds or with a unit; 0 waits for ever, which a call that needs an approval may." default:"5m"`

@@ -61,6 +61,7 @@ func run() int {
 	args := os.Args[1:]
 	if wantsCandidates(parser, args) {
 		printCandidates(parser)
+		return 0
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
