@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -239,4 +240,25 @@ func freePort(t *testing.T) string {
 	defer listener.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	return port
+}
+
+// What shows something until it is told to end ends well with each signal that ends
+// programs.
+func TestSignalsEndWhatGoesOn(t *testing.T) {
+	d := startJSON(t)
+	d.call(t, d.session(t), "echo", `{"text":"x"}`)
+	for _, line := range []string{"demo --json --agent-dir " + t.TempDir(), "audit --follow --agent-dir " + d.dir} {
+		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+			cmd, out := exec.Command(binary(t), strings.Fields(line)...), &lockedText{}
+			cmd.Stdout = out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, func() bool { return strings.Contains(out.String(), "\n") })
+			_ = cmd.Process.Signal(s)
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("%s, %v: %v", line, s, err)
+			}
+		}
+	}
 }
