@@ -45,13 +45,7 @@ var shellCodes = map[string]string{
 	"zsh": `autoload -U +X bashcompinit && bashcompinit
 complete -o default -o bashdefault -C %s a2mcp
 `,
-	"fish": `function __complete_a2mcp
-    set -lx COMP_LINE (commandline -cp)
-    test -z (commandline -ct)
-    and set COMP_LINE "$COMP_LINE "
-    %s
-end
-complete -c a2mcp -a "(__complete_a2mcp)"
+	"fish": `complete -c a2mcp -a '(COMP_LINE=(commandline --cut-at-cursor --current-process) %s)'
 `,
 }
 
