@@ -239,7 +239,7 @@ func TestCompletionCode(t *testing.T) {
 		{binary(t), "/bin/sh", "completion zsh", "below `autoload -Uz compinit && compinit`"},
 		{binary(t), "/bin/sh", "completion -c", "complete -o default -o bashdefault -C " + binary(t) + " a2mcp\n"},
 		{binary(t), "/bin/sh", "completion -c zsh", "bashcompinit\ncomplete -o default "},
-		{binary(t), "/bin/sh", "completion -c fish", "function __complete_a2mcp\n"},
+		{binary(t), "/bin/sh", "completion -c fish", "complete -c a2mcp -a "},
 		{odd, "/bin/sh", "completion -c", "cannot stand in the code for a shell; put a2mcp where"},
 	} {
 		cmd := exec.Command(c.bin, strings.Fields(c.args)...)
