@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // taker is a response that notes where the bytes that it sends come from.
@@ -90,7 +91,16 @@ func TestReplacedWhileAppending(t *testing.T) {
 		res.Body.Close()
 		status <- res.StatusCode
 	}()
-	for g.do("PATCH", "/xfer/f", "", "X-Update-Range", "append").status != 409 { // until it is borrowed
+	made := &g.share.live().made
+	borrowed := func() bool { // asking with another append would be in its way
+		made.mu.Lock()
+		defer made.mu.Unlock()
+		return made.files["f"].busy
+	}
+	for deadline := time.Now().Add(10 * time.Second); !borrowed(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the append does not begin")
+		}
 	}
 	if a := g.do("PUT", "/xfer/f", "whole"); a.status != 201 {
 		t.Fatal(a)
