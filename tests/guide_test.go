@@ -95,6 +95,23 @@ func TestExamplesAreTried(t *testing.T) {
 	}
 }
 
+// TestLinks: what a page of the project points to within it is there.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	seen := 0
+	pages(t, func(page, text string) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			seen++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1]))); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	})
+	if seen < 10 {
+		t.Errorf("%d links", seen)
+	}
+}
+
 // TestCommandsInProse: what a sentence names is a command that there is, with flags
 // that it has.
 func TestCommandsInProse(t *testing.T) {
