@@ -53,8 +53,6 @@ func TestDemoQuestionsAreNumbered(t *testing.T) {
 	d.shows(t, "withdrawn [1] bash")
 	b := d.asks(sid, "b", `{"command":"touch b"}`)
 	d.shows(t, "allow? [2] bash")
-	d.typed(t, "y")
-	d.shows(t, "only just come")
 	d.typed(t, "y 1")
 	d.shows(t, "no open question has that number; open: 2")
 	write := make(chan []block, 1)
