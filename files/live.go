@@ -107,8 +107,8 @@ func (s *Share) take(l *live) bool {
 }
 
 // Close ends the share, if there is one, and a start that is under way; it returns when nothing of
-// them is left, with the path that was shared, "" for none. why is what the closing record says, such as "bridge stopped" (L7). A Share can be
-// used again afterwards.
+// them is left, with the path that was shared, "" for none. why is what the closing record says, such as
+// "bridge stopped" (L7). A Share can be used again afterwards.
 func (s *Share) Close(why string) (path string) {
 	s.mu.Lock()
 	s.epoch++

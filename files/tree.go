@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -131,15 +132,7 @@ func (l *live) readDir(v ownView, dir *os.File, rel string, each func(entry) err
 }
 
 func anyOwn(name string, bases []string) bool {
-	if anyBridge(name) {
-		return true
-	}
-	for _, b := range bases {
-		if ownName(name, b) {
-			return true
-		}
-	}
-	return false
+	return anyBridge(name) || slices.ContainsFunc(bases, func(base string) bool { return ownName(name, base) })
 }
 
 // dirCount is where counting the entries of a folder ends.

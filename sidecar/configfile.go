@@ -84,7 +84,7 @@ func setMember(path, name string, value []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	if !proto.Valid(data) || !proto.IsObject(trimSpace(data)) { // somebody is just writing it
+	if !isObject(data) { // somebody is just writing it
 		return fmt.Errorf("%s is not a JSON object now; mend it first", path)
 	}
 	temp, err := writeBeside(target, withMember(data, name, value))
@@ -97,6 +97,10 @@ func setMember(path, name string, value []byte) error {
 	}
 	return nil
 }
+
+// isObject reports whether a file is one whole JSON object, right as a configuration
+// or not.
+func isObject(data []byte) bool { return proto.Valid(data) && proto.IsObject(trimSpace(data)) }
 
 // maxLinks is how many links in a row are followed.
 const maxLinks = 16

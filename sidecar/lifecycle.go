@@ -112,7 +112,7 @@ func (s *sidecar) announce(sv *server) {
 			"Clients of the old port now show their token to whoever has it: `/a2mcp rotate` makes a new one", sv.missed, sv.url, sv.port)
 	}
 	_ = s.host.Notify(level, text)
-	if sv.everywhere() {
+	if everyNetwork(sv.wanted.Host) {
 		_ = s.host.Notify(proto.LevelWarning, "a2mcp listens on every network of this machine (host "+sv.wanted.Host+
 			"): whoever reaches it and has the token can run tools here")
 	}

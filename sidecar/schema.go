@@ -22,7 +22,7 @@ func CheckConfig(path string) (problems, warnings []string, err error) {
 		return nil, nil, fmt.Errorf("reading the configuration: %w", err)
 	}
 	cfg, warnings, err := parseConfig(data)
-	if reachable(cfg.Host) != cfg.Host {
+	if everyNetwork(cfg.Host) {
 		warnings = append(warnings, "host: "+cfg.Host+" is every network of this machine, in plain HTTP")
 	}
 	return problemsOf(err), append(warnings, exposure(path)...), nil

@@ -99,8 +99,9 @@ func reachable(host string) string {
 // pin a free one that was found.
 func (sv *server) samePort(cfg Config) bool { return cfg.Port == sv.wanted.Port || cfg.Port == sv.port }
 
-// everywhere reports whether the port is on every network, which url does not show.
-func (sv *server) everywhere() bool { return reachable(sv.wanted.Host) != sv.wanted.Host }
+// everyNetwork reports whether listening on a host is listening on every network of
+// this machine, which the address to give does not show.
+func everyNetwork(host string) bool { return reachable(host) != host }
 
 // serve starts answering. The goroutine ends with the listener. One that breaks is
 // given up between the events of sessions, so that the next start finds no port.

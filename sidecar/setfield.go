@@ -25,7 +25,7 @@ func SetPort(path string, port int) error {
 		return nil
 	case err != nil:
 		return err
-	case !proto.Valid(data) || !proto.IsObject(trimSpace(data)):
+	case !isObject(data):
 		return nil
 	}
 	wanted, now := proto.Encode(port), proto.Member(data, "port")

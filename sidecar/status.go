@@ -20,7 +20,7 @@ func (s *sidecar) status(ctx context.Context) proto.Message {
 	var lines []string
 	level := proto.LevelInfo
 	switch {
-	case bound != nil && bound.everywhere():
+	case bound != nil && everyNetwork(bound.wanted.Host):
 		lines = append(lines, "a2mcp serves at "+bound.url+" and on every network of this machine (host "+bound.wanted.Host+")")
 	case bound != nil:
 		lines = append(lines, "a2mcp serves at "+bound.url)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -145,12 +144,9 @@ func askForTools(ctx context.Context, flags []string) (names []string) {
 	}
 	defer c.end()
 	raw, err := c.request(ctx, proto.MethodToolsList, nil)
-	var list struct{ Tools []struct{ Name string } }
-	if err != nil || json.Unmarshal(raw, &list) != nil {
+	if err != nil {
 		return nil
 	}
-	for _, tool := range list.Tools {
-		names = append(names, tool.Name)
-	}
+	names, _ = toolNames(raw) // none where it is no list
 	return names
 }

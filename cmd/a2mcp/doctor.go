@@ -198,15 +198,9 @@ func (d *doctor) catalogue(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w; the host does not answer: see `/a2mcp` in it", err)
 	}
-	var list struct {
-		Tools []struct{ Name string }
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
+	names, err := toolNames(raw)
+	if err != nil {
 		return "", err
-	}
-	var names []string
-	for _, tool := range list.Tools {
-		names = append(names, tool.Name)
 	}
 	return fmt.Sprintf("%d tools: %s", len(names), shorten(strings.Join(names, " "), 80)), nil
 }

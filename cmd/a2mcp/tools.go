@@ -80,6 +80,18 @@ func (cmd toolsCmd) print(raw []byte) error {
 	return nil
 }
 
+// toolNames are the names in the result of a tools/list, in its order.
+func toolNames(raw []byte) (names []string, err error) {
+	var list struct{ Tools []struct{ Name string } }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, err
+	}
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return names, nil
+}
+
 // shorten cuts a text to so many characters.
 func shorten(s string, most int) string {
 	if runes := []rune(s); len(runes) > most {
